@@ -4,38 +4,38 @@ public import Bytes
 import EventLoop
 import Synchronization
 
-/// A Kafka broker of one node in this process, with a thread of its own. Safe to use from any thread.
+/// A single-node Kafka broker in this process, on its own thread. Safe to use from any thread.
 public final class BrokerServer: Sendable {
   public struct Settings: Sendable {
     /// A numeric address to listen on.
     public var host = "127.0.0.1"
-    /// Of the first broker; the others have the next ones. 0 takes free ones.
+    /// The port of the first broker; the others use the following ones. 0 uses free ports.
     public var port: UInt16 = 0
-    /// The host that clients are told.
+    /// The host name announced to clients.
     public var advertised = "127.0.0.1"
-    /// Brokers that it pretends to be, numbered from 1.
+    /// The number of brokers to simulate, numbered from 1.
     public var brokers = 1
-    /// Where records and state are kept; nil keeps them in memory.
+    /// The folder for records and state; nil keeps them in memory.
     public var folder: String?
-    /// Bytes of records that are kept where there is no folder; then more are refused.
+    /// The maximum size of records in memory, in bytes; further ones are rejected.
     public var memory = 1 << 30
-    /// Brings each batch to the disk before it is acknowledged.
+    /// Whether each batch is synced to disk before it is acknowledged.
     public var syncs = false
-    /// Bytes of a request; whoever announces more is disconnected.
+    /// The maximum size of a request in bytes; a client that announces more is disconnected.
     public var largestRequest = 100 << 20
-    /// Bytes of requests and answers that all clients together make it hold; beyond, connections are closed
+    /// The maximum size of buffered requests and responses of all clients, in bytes; beyond it connections are closed
     /// (`ClientLoad`).
     public var mostHeld = 128 << 20
-    /// Connections, if the process may have that many files open; others are closed at once.
+    /// The maximum number of connections, if the process may open that many files; others are closed at once.
     public var mostConnections = 100_000
     public var node = Node.Options()
-    /// Who may do what.
+    /// The users and their rights.
     public var access = AccessControl()
 
     public init() {}
   }
 
-  /// Something to do on the loop's thread.
+  /// A task for the loop's thread.
   struct Order: Sendable {
     let body: @Sendable (ServerLoop) -> Void
   }
@@ -47,7 +47,7 @@ public final class BrokerServer: Sendable {
   private let mailbox: Mailbox<Order>
   private let ended = Handover<Void>()
 
-  /// Starts the broker; it has read what is in its folder when this returns.
+  /// Starts the broker; returns after it has read its folder.
   public init(_ settings: Settings = Settings()) throws(SystemError) {
     mailbox = Mailbox(wakeup: Wakeup())
     let (mailbox, ended) = (mailbox, ended)
@@ -75,13 +75,13 @@ public final class BrokerServer: Sendable {
     }
   }
 
-  /// Returns when the port is free and the folder another's.
+  /// Returns when the port is free and the folder can be used by another broker.
   deinit {
     mailbox.post(Order { $0.stop() })
     ended.take()
   }
 
-  /// Does something with the node on the loop's thread, and returns when it is done.
+  /// Runs a task with the node on the loop's thread, and returns when it is done.
   @discardableResult
   public func withNode<R: Sendable>(
     _ body: @escaping @Sendable (inout Node, any LogStorage) -> R
@@ -96,7 +96,7 @@ public final class BrokerServer: Sendable {
     }.get()
   }
 
-  /// Delays every answer of a broker.
+  /// Delays every response of a broker.
   public func setRoundTrip(milliseconds: Int64, broker: Int32) {
     perform { $0.setRoundTrip(milliseconds, broker: broker) }
   }

@@ -2,7 +2,7 @@
 import BrokerCore
 import CLinux
 
-/// The checksum of batches by the processor's instruction, where it has one.
+/// The checksum of batches, using the processor's instruction if it has one.
 enum Checksum {
   private static let isKnown = martlet_has_crc32c() != 0
 

@@ -2,19 +2,18 @@
 import BrokerCore
 import EventLoop
 
-/// A client's connection: what has come and is not handled yet, and what is to be sent. Its requests are handled one by
-/// one, as Kafka does.
+/// A client's connection: its unhandled input and unsent output. Requests are handled one at a time, as in Kafka.
 final class Connection {
-  /// A request whose answer comes later.
+  /// A request that is answered later.
   struct Open {
     let api: API
     let version: Int16
     let correlation: Int32
-    /// Bytes that its frame had.
+    /// The size of its frame in bytes.
     var size = 0
   }
 
-  /// What is sent at a stretch.
+  /// A contiguous part of the output.
   private enum Part {
     case bytes([UInt8])
     case file(SegmentFile, Range<Int>)
@@ -27,22 +26,22 @@ final class Connection {
     }
   }
 
-  /// Bytes of further requests that are read while one waits for its answer: so the end of a connection is seen at once,
-  /// and the poller need not be told of each wait.
+  /// The bytes of further requests that are read while one waits for its response, so that the end of a connection is
+  /// noticed at once and the poller need not be updated for each wait.
   private static let mostAhead = 64 << 10
-  /// Bytes that wait to be sent before no further request is looked at.
+  /// The number of unsent bytes above which no further request is handled.
   static let mostUnsent = 1 << 20
-  /// Bytes that the system keeps besides.
+  /// The size of the system's send buffer in bytes.
   private static let sendBuffer: Int32 = 256 << 10
-  /// Bytes of a request that brings no records.
+  /// The maximum size of a request without records, in bytes.
   static let largestWithoutRecords = 8 << 20
-  /// A request that waits takes so many times the bytes of its frame.
+  /// The memory of a waiting request as a multiple of its frame size.
   static let waitingCost = 8
-  /// Bytes of room that is kept for the next request, until so long nothing has come.
+  /// The bytes of input buffer kept for the next request, until the connection has been idle for this long.
   private static let mostRoom = 4 << 20
   private static let restMilliseconds: Int64 = 1_000
   let id: ConnectionID
-  /// The broker that it was made to.
+  /// The broker that the client connected to.
   let broker: Int32
   let host: String
   private let socket: Socket
@@ -51,22 +50,22 @@ final class Connection {
   private var output: [(due: Int64, part: Part)] = []
   private var sent = 0
   private var unsent = 0
-  /// Bytes of files among them, which take no memory.
+  /// The part of the unsent bytes that is in files and takes no memory.
   private var unsentOfFiles = 0
   var open: Open?
-  /// When it was made, in ticks.
+  /// The time of acceptance, in ticks.
   let began: Int64
-  /// When something came last, in ticks.
+  /// The time of the last input, in ticks.
   private(set) var heard: Int64
-  /// When something came or went last, in ticks.
+  /// The time of the last input or output, in ticks.
   private(set) var moved: Int64
-  /// True once a whole request has come.
+  /// Whether a complete request has been received.
   private(set) var hasAsked = false
-  /// It has its last answer, and is closed soon: a client that finds both at once may overlook the answer.
+  /// Whether it closes soon after its last response: a client that sees both at once may miss the response.
   var isEnding = false
-  /// It waits for its next turn.
+  /// Whether it waits for its next turn.
   var isReady = false
-  /// What the poller was told last.
+  /// The interest that the poller has.
   var interest: Interest = .readable
 
   init(_ socket: consuming Socket, _ id: ConnectionID, broker: Int32, now: Int64) {
@@ -80,7 +79,7 @@ final class Connection {
     moved = now
   }
 
-  /// Bytes that this client makes the broker hold.
+  /// The number of bytes that this client makes the broker hold.
   var held: Int {
     (input.isEmpty ? input.capacity : input.count - begin) + unsent - unsentOfFiles
       + Self.waitingCost * (open?.size ?? 0)
@@ -89,7 +88,7 @@ final class Connection {
   var descriptor: Int32 { socket.fd }
   var mayHandle: Bool { open == nil && unsent <= Self.mostUnsent && !isEnding }
 
-  /// Takes what has come, at most the buffer at once. False when the connection is over.
+  /// Receives at most a buffer of input. Returns false if the connection is over.
   func receive(_ buffer: UnsafeMutableRawBufferPointer, now: Int64) -> Bool {
     switch socket.read(into: buffer) {
     case .moved(let count):
@@ -108,7 +107,7 @@ final class Connection {
     case tooLarge
   }
 
-  /// The next whole request.
+  /// Returns the next complete request.
   func nextFrame(largest: Int) -> Next {
     guard input.count - begin >= 4 else { return .incomplete }
     let size = input[begin..<begin + 4].reduce(0) { $0 << 8 | Int($1) }
@@ -128,30 +127,30 @@ final class Connection {
     hasAsked = true
     let frame = input[begin + 4..<begin + 4 + size]
     begin += 4 + size
-    // Something of another request may be kept for long, and all of the input with it.
+    // The slice would keep all of the input alive, and parts of another request may be kept for long.
     return .frame(hasRecords ? frame : Array(frame)[...])
   }
 
-  /// The last frame is handled. Room for the next one is kept: that of large ones is dear.
+  /// Ends the last frame. The buffer is kept for the next one, because allocating large ones is expensive.
   func endFrame() {
     guard begin == input.count else { return }
     input.removeAll(keepingCapacity: input.capacity <= Self.mostRoom)
     begin = 0
   }
 
-  /// Gives back what is not used while nothing comes.
+  /// Releases unused memory while the connection is idle.
   func rest(now: Int64) {
     if input.isEmpty, now - heard >= Self.restMilliseconds { input = [] }
   }
 
-  /// Bytes of answers so far.
+  /// The number of response bytes so far.
   private(set) var answered = 0
 
-  /// Sends a message, and in its gaps the parts of the files.
+  /// Queues a message, with the parts of files in its gaps.
   func send(_ message: MessageWriter, _ files: (SegmentID) -> SegmentFile?, due: Int64) {
     var sent = 0
     for gap in message.gaps {
-      // Without the file the client gets fewer bytes than it was told, and the connection ends.
+      // Without the file the client gets fewer bytes than announced, and the connection ends.
       guard let file = files(gap.range.segment) else { continue }
       output.append((due, .bytes(Array(message.bytes[sent..<gap.place]))))
       output.append((due, .file(file, gap.range.range)))
@@ -164,10 +163,10 @@ final class Connection {
     unsent += message.count
   }
 
-  /// When the next answer is to go; nil if none waits for its time.
+  /// The time at which the next response is due; nil if none is delayed.
   func nextDue(now: Int64) -> Int64? { output.first.flatMap { $0.due > now ? $0.due : nil } }
 
-  /// Sends what is due. False when the connection is over.
+  /// Sends what is due. Returns false if the connection is over.
   func flush(now: Int64) -> Bool {
     while let first = output.first, first.due <= now {
       switch write(first.part) {
@@ -196,7 +195,7 @@ final class Connection {
     }
   }
 
-  /// What is to be watched.
+  /// The poller interest needed now.
   func wanted(now: Int64) -> Interest {
     var wanted: Interest = mayHandle || input.count - begin < Self.mostAhead ? .readable : []
     if let first = output.first, first.due <= now { wanted.insert(.writable) }

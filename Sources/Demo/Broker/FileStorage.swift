@@ -3,17 +3,17 @@ public import BrokerCore
 public import Bytes
 import Glibc
 
-/// Keeps segments as files of a folder, and the broker's state as a journal beside them.
+/// Stores segments as files in a folder, along with the broker's state as a journal.
 ///
-/// What was acknowledged is in the files, so it is there after the process has been killed; whether it is there after
-/// the machine has lost its power is up to `syncs`. Owned by one thread.
+/// Acknowledged records are in the files, so they survive a kill of the process; whether they survive a power loss
+/// depends on `syncs`. Owned by one thread.
 public final class FileStorage: LogStorage {
-  /// Open files of segments.
+  /// The maximum number of open segment files.
   private static let mostOpen = 256
-  /// The journal is written anew when it has grown to this many bytes and twice what it was then.
+  /// The journal is rewritten once it has grown to this many bytes and to twice its size after the last rewrite.
   private static let journalRoom = 4 << 20
   private let folder: String
-  /// Each append is brought to the disk before it is acknowledged (fdatasync).
+  /// Whether each append is synced to disk (fdatasync) before it is acknowledged.
   private let syncs: Bool
   private let lock: Int32
   private var journal: Int32
@@ -21,7 +21,7 @@ public final class FileStorage: LogStorage {
   private var journalLimit = journalRoom
   private var open: [SegmentID: SegmentFile] = [:]
 
-  /// Opens the folder, which may be empty or not there yet. Throws if another broker has it.
+  /// Opens the folder, which may be empty or missing. Throws if another broker uses it.
   public init(folder: String, syncs: Bool = false) throws(SystemError) {
     self.folder = folder
     self.syncs = syncs
@@ -49,7 +49,7 @@ public final class FileStorage: LogStorage {
     "\(folder)/\(segment.log.topic)-\(segment.log.partition)-\(segment.base)-\(segment.revision).log"
   }
 
-  /// The segment of a file's name.
+  /// Parses the segment id from a file's name.
   private static func segment(_ name: String) -> SegmentID? {
     guard name.hasSuffix(".log") else { return nil }
     let parts = name.dropLast(4).split(separator: "-", omittingEmptySubsequences: false)
@@ -77,10 +77,10 @@ public final class FileStorage: LogStorage {
     file.size += head.count + rest.count
   }
 
-  /// A segment's file, to send a part of it; nil if there is none.
+  /// A segment's file, for sending parts of it; nil if there is none.
   func source(_ segment: SegmentID) -> SegmentFile? { file(segment) }
 
-  /// Writes all or nothing.
+  /// Writes everything or nothing.
   private func write(
     _ head: [UInt8], _ rest: ArraySlice<UInt8>, to descriptor: Int32, at place: Int,
     path: () -> String
@@ -129,7 +129,7 @@ public final class FileStorage: LogStorage {
           file.descriptor, buffer.baseAddress! + before + done, end - start - done, start + done)
       }
       if count < 0, errno == EINTR { continue }
-      // What cannot be read stays zero: the reader finds the batch damaged and asks again.
+      // Unreadable bytes stay zero: the consumer finds the batch corrupt and fetches again.
       guard count > 0 else { return }
       done += count
     }
@@ -148,7 +148,7 @@ public final class FileStorage: LogStorage {
     journalSize += frame.count
   }
 
-  /// Length and checksum, four bytes each, and the entry.
+  /// Returns the length and checksum, four bytes each, followed by the entry.
   private static func frame(_ entry: [UInt8]) -> [UInt8] {
     var writer = MessageWriter()
     writer.int(Int64(entry.count), 4)
@@ -156,10 +156,10 @@ public final class FileStorage: LogStorage {
     return writer.bytes + entry
   }
 
-  /// True when the journal is worth being written anew.
+  /// Whether the journal should be rewritten.
   public var isJournalLong: Bool { journalSize > journalLimit }
 
-  /// Replaces the journal by these entries.
+  /// Replaces the journal with these entries.
   public func rewriteJournal(_ entries: [[UInt8]]) throws(SystemError) {
     let bytes = entries.flatMap(Self.frame)
     let path = folder + "/journal"
@@ -174,8 +174,8 @@ public final class FileStorage: LogStorage {
 
   // MARK: Recovery
 
-  /// Reads everything that an earlier process has left into a node that has nothing yet. What is torn at the end of a
-  /// log is cut off: it was not acknowledged.
+  /// Restores what an earlier process has left, into an empty node. A torn end of a log is truncated: it was not
+  /// acknowledged.
   public func restore(_ node: inout Node, at now: Moment) throws(SystemError) {
     let path = folder + "/journal"
     var rest = File.exists(path) ? try File.read(path, limit: Int.max)[...] : []
@@ -208,7 +208,7 @@ public final class FileStorage: LogStorage {
       let sorted = segments.sorted { ($0.base, $0.revision) < ($1.base, $1.revision) }
       var last: SegmentID?
       for segment in sorted {
-        // Compaction had not finished with the newer one.
+        // Compaction had not finished writing the newer one.
         if segment.base == last?.base {
           remove(segment)
           continue
@@ -233,7 +233,7 @@ public final class FileStorage: LogStorage {
     return names
   }
 
-  /// The batches of a segment; of the last one, which may be torn, the checksums are checked.
+  /// The batches of a segment; in the last one, which may be torn, the checksums are verified.
   private func headers(_ segment: SegmentID, isLast: Bool) -> [BatchHeader] {
     guard let file = file(segment) else { return [] }
     var headers: [BatchHeader] = []

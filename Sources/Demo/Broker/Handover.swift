@@ -3,7 +3,7 @@ import EventLoop
 import Glibc
 import Synchronization
 
-/// Hands one value from one thread to another that waits for it.
+/// Passes one value from a thread to another that waits for it.
 final class Handover<Result: Sendable>: Sendable {
   private let result = Mutex<Result?>(nil)
   private let wakeup = Wakeup()

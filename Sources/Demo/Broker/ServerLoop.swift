@@ -6,27 +6,27 @@ import Glibc
 
 /// The broker's loop: sockets and time around a `Node`. Owned by one thread.
 final class ServerLoop {
-  /// Tokens of the poller: listeners by their place, then this one, then connections.
+  /// Poller tokens: listeners by index, then this one, then connections.
   private static let wakeupToken: UInt64 = 1 << 32
   private static let firstConnection: UInt64 = 1 << 33
-  /// Between two looks for what goes by age and size, in milliseconds.
+  /// The interval between checks of retention and compaction, in milliseconds.
   private static let upkeepInterval: Int64 = 1_000
-  /// A connection from which nothing came for so long is closed.
+  /// The idle time after which a connection is closed, in milliseconds.
   private static let idleMilliseconds: Int64 = 600_000
-  /// Stored records of so many bytes go from their file to the socket; fewer are copied.
+  /// The size from which stored records are sent from their file to the socket; smaller ones are copied.
   private static let leastSentFromFile = 8 << 10
-  /// So is one that has sent no whole request, or not authenticated, for so long.
+  /// The time after which a connection without a complete request or authentication is closed, in milliseconds.
   private static let silentMilliseconds: Int64 = 30_000
-  /// And one that has its last answer.
+  /// The time after which a connection is closed that was sent its last response, in milliseconds.
   private static let endingMilliseconds: Int64 = 100
-  /// Bytes of a request of a client that has yet to authenticate.
+  /// The maximum size of a request before authentication, in bytes.
   private static let largestUnauthenticated = 64 << 10
-  /// A connection's turn ends with so many requests, or so many bytes of answers.
+  /// The maximum number of requests in a connection's turn, and of response bytes.
   private static let mostRequests = 32
   private static let mostAnswered = 256 << 10
-  /// Milliseconds of further turns, after which new requests come first again.
+  /// The time for further turns, in milliseconds, after which new requests come first again.
   private static let turnsMilliseconds: Int64 = 5
-  /// Files that are not connections: segments, the journal and what the process has besides.
+  /// The number of files that are not connections: segments, the journal and others of the process.
   private static let otherFiles = 320
 
   var node: Node
@@ -39,16 +39,16 @@ final class ServerLoop {
   private var nextConnection = firstConnection
   private let mostConnections: Int
   private var load: ClientLoad
-  /// Connections that may have further requests, which wait for their next turn.
+  /// Connections with further requests, waiting for their next turn.
   private var ready: [Connection] = []
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
   private var compaction: (partition: TopicPartition, run: Compaction)?
   private var nextUpkeep: Int64 = 0
-  /// How long each broker's answers are held back, by its number.
+  /// The delay of each broker's responses, by broker id.
   private var delays: [Int32: Int64] = [:]
   private var isStopping = false
 
-  /// Holds a socket that listens for a broker.
+  /// Holds the listening socket of a broker.
   private final class Listener {
     let socket: Socket
     init(_ socket: consuming Socket) { self.socket = socket }
@@ -153,7 +153,7 @@ final class ServerLoop {
     guard let listener = listeners[place] else { return }
     for _ in 0..<64 {
       guard let socket = try? listener.socket.accept() else { return }
-      // One too many is closed at once: a file that segments need would be missing.
+      // A connection beyond the limit is closed at once: segments would lack file descriptors.
       guard connections.count < mostConnections else { continue }
       let connection = Connection(
         socket, ConnectionID(nextConnection), broker: Int32(place) + 1, now: now.ticks)
@@ -187,7 +187,7 @@ final class ServerLoop {
     serve(connection, now) ? watch(connection, now) : close(connection, now)
   }
 
-  /// Handles what has come and sends what is due. False when the connection is over.
+  /// Handles the input and sends what is due. Returns false if the connection is over.
   private func serve(_ connection: Connection, _ now: Moment) -> Bool {
     let before = connection.answered
     for _ in 0..<Self.mostRequests where connection.answered - before < Self.mostAnswered {
@@ -209,7 +209,7 @@ final class ServerLoop {
     return connection.flush(now: now.ticks)
   }
 
-  /// Gives connections that had more requests than one turn handles the next one.
+  /// Gives another turn to connections with more requests than one turn handles.
   private func serveReady(_ now: Moment) {
     let turns = ready
     ready = []
@@ -270,7 +270,7 @@ final class ServerLoop {
       message, { files?.source($0) }, due: now.ticks + (delays[connection.broker] ?? 0))
   }
 
-  /// Answers those that waited; what their connections have sent meanwhile is handled, which may free others.
+  /// Sends due responses and handles further input of their connections, which may complete others.
   private func deliver(_ now: Moment) {
     while true {
       let replies = node.takeReplies()
@@ -323,16 +323,16 @@ final class ServerLoop {
   func stop() {
     isStopping = true
     connections = [:]
-    // Events that came with this order may name a place.
+    // Pending events of this poll may refer to a listener's index.
     for place in listeners.indices { listeners[place] = nil }
   }
 
-  /// Every answer of a broker is sent so much later.
+  /// Delays every response of a broker.
   func setRoundTrip(_ milliseconds: Int64, broker: Int32) {
     delays[broker] = milliseconds
   }
 
-  /// Closes a broker's connections and refuses new ones, or listens again; the data stays.
+  /// Closes a broker's connections and refuses new ones, or listens again; the data is kept.
   func setUp(_ isUp: Bool, broker: Int32) throws(SystemError) {
     let place = Int(broker) - 1
     guard listeners.indices.contains(place) else { return }

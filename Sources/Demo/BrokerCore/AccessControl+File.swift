@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The file of users: a line `user NAME PASSWORD` for each, and below it a line for each right, `OPERATION topic NAME`,
-/// `OPERATION group NAME` or `OPERATION cluster`. A name that ends with `*` is the beginning of names; `#` begins a
-/// comment.
+/// The file of users: a line `user NAME PASSWORD` for each, followed by a line for each right, `OPERATION topic NAME`,
+/// `OPERATION group NAME` or `OPERATION cluster`. A name ending with `*` is a prefix; `#` starts a comment.
 extension AccessControl {
-  /// Why a file is refused, with the number of the line; it quotes no password.
+  /// An error in a file with its line number; it quotes no password.
   public struct FileProblem: Error, Equatable, CustomStringConvertible {
     public let description: String
   }
 
-  /// Reads a file of users. Clients must authenticate then.
+  /// Reads a file of users. Clients must then authenticate.
   public init(file text: String) throws(FileProblem) {
     self.init()
     admitsAnonymous = false
@@ -42,7 +41,7 @@ extension AccessControl {
 }
 
 extension AccessControl.Right {
-  /// The right that the words of a line name. Operations are written in any case, as in Kafka's tools.
+  /// Parses the right on a line. Operations are case-insensitive, as in Kafka's tools.
   fileprivate init?(_ words: [String]) {
     let named = AccessControl.Operation.allCases.first {
       $0.rawValue.lowercased() == words[0].lowercased()

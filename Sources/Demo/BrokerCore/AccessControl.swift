@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Identity
 
-/// Users, their passwords and their rights: Kafka's access control lists, of which every entry allows something.
+/// Users, their passwords and their rights: Kafka's access control lists with allow entries only.
 ///
-/// The standard has no passwords: each client is `anonymous` and may do everything.
+/// By default there are no passwords: each client is `ANONYMOUS` and may do everything.
 public struct AccessControl: Sendable {
-  /// The user of a connection that has not authenticated, by Kafka's name.
+  /// Kafka's name for the user of an unauthenticated connection.
   public static let anonymous = "ANONYMOUS"
 
-  /// Kafka's operations, by the names of its access control entries.
+  /// Kafka's operations, named as in its access control entries.
   public enum Operation: String, Sendable, CaseIterable {
     case all = "All"
     case read = "Read"
@@ -21,7 +21,7 @@ public struct AccessControl: Sendable {
     case alterConfigs = "AlterConfigs"
     case idempotentWrite = "IdempotentWrite"
 
-    /// True if the right to the one is a right to the other, as Kafka's `StandardAuthorizer` has it.
+    /// Whether one right implies the other, as in Kafka's `StandardAuthorizer`.
     func includes(_ other: Operation) -> Bool {
       if self == other || self == .all { return true }
       return switch other {
@@ -32,13 +32,13 @@ public struct AccessControl: Sendable {
     }
   }
 
-  /// What an operation is done to.
+  /// The resource of an operation.
   public enum Resource: Hashable, Sendable {
     case topic(String)
     case group(String)
     case cluster
 
-    /// The error for those without the right.
+    /// The error for a missing right.
     var refusal: ErrorCode {
       switch self {
       case .topic: .topicNotAuthorized
@@ -52,7 +52,7 @@ public struct AccessControl: Sendable {
   public struct Right: Hashable, Sendable {
     public var operation: Operation
     public var resource: Resource
-    /// True if it is for all resources whose names begin so.
+    /// Whether it applies to all resources with this name prefix.
     public var isPrefix: Bool
 
     public init(_ operation: Operation, _ resource: Resource, isPrefix: Bool = false) {
@@ -72,7 +72,7 @@ public struct AccessControl: Sendable {
   }
 
   private struct User: Sendable {
-    /// nil for one who has none.
+    /// The password; nil if the user has none.
     var password: [UInt8]?
     var rights: Set<Right> = []
   }
@@ -87,7 +87,7 @@ public struct AccessControl: Sendable {
 
   public init() {}
 
-  /// True if clients may work without authentication.
+  /// Whether clients may work without authentication.
   public var admitsAnonymous: Bool {
     get { users[Self.anonymous.exact].map { $0.password == nil } ?? false }
     set {
@@ -95,10 +95,10 @@ public struct AccessControl: Sendable {
     }
   }
 
-  /// True if clients can authenticate.
+  /// Whether clients can authenticate.
   var hasPasswords: Bool { users.values.contains { $0.password != nil } }
 
-  /// Adds a user without rights. False if there is one of that name.
+  /// Adds a user without rights. Returns false if the name exists.
   @discardableResult
   public mutating func addUser(_ name: String, password: String) -> Bool {
     guard users[name.exact] == nil else { return false }
@@ -116,31 +116,31 @@ public struct AccessControl: Sendable {
 
   public mutating func revokeAll(from user: String) { users[user.exact]?.rights = [] }
 
-  /// True if the user has a right to the operation; an unknown user has none.
+  /// Whether the user has a right to the operation; an unknown user has none.
   public func may(_ user: String, _ operation: Operation, _ resource: Resource) -> Bool {
     users[user.exact]?.rights.contains { $0.operation.includes(operation) && $0.covers(resource) }
       ?? false
   }
 
-  /// True if there is a topic that the user may write: then the user may have the id of an idempotent producer.
+  /// Whether the user may write to any topic, and therefore get an idempotent producer's id.
   func mayWriteSomewhere(_ user: String) -> Bool {
     users[user.exact]?.rights.contains { right in
       if case .topic = right.resource { right.operation.includes(.write) } else { false }
     } ?? false
   }
 
-  /// The user whom a token of SASL PLAIN (RFC 4616) names; nil if there is none with that password.
+  /// The user named by a SASL PLAIN token (RFC 4616); nil if there is none with that password.
   func user(token: ArraySlice<UInt8>) -> String? {
     let parts = token.split(separator: 0, omittingEmptySubsequences: false)
     guard parts.count == 3, parts[0].isEmpty || parts[0] == parts[1] else { return nil }
     let name = String(decoding: parts[1], as: UTF8.self)
     let password = users[name.exact]?.password ?? []
-    // Who guesses does not learn from the time whether there is such a user.
+    // Response times must not reveal whether the user exists.
     let isRight = Self.isSame(parts[2], password.isEmpty ? [0] : password)
     return isRight && !password.isEmpty ? name : nil
   }
 
-  /// Compares all bytes, wherever the first difference is.
+  /// Compares all bytes, in constant time.
   private static func isSame(_ given: ArraySlice<UInt8>, _ password: [UInt8]) -> Bool {
     var difference = given.count ^ password.count
     for (place, byte) in given.enumerated() {

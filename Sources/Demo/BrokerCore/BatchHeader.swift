@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The head of a record batch of format 2, the only one that the broker keeps:
+/// The header of a record batch of format 2, the only format that the broker stores:
 ///
 ///     0 base offset  8 length of what follows  12 leader epoch  16 magic  17 CRC of all that follows  21 attributes
 ///     23 last offset delta  27 first timestamp  35 newest timestamp  43 producer id  51 epoch  53 base sequence
@@ -8,11 +8,11 @@
 public struct BatchHeader: Equatable, Sendable {
   public static let size = 61
 
-  /// Codecs by their number in the attributes.
+  /// The compression codecs by their number in the attributes.
   public enum Codec: Int16, Sendable { case none, gzip, snappy, lz4, zstd }
 
   public var baseOffset: Int64
-  /// Bytes of the whole batch.
+  /// The size of the whole batch in bytes.
   public var size: Int
   public var leaderEpoch: Int32
   public var magic: UInt8
@@ -31,10 +31,10 @@ public struct BatchHeader: Equatable, Sendable {
   public var codec: Codec? { Codec(rawValue: attributes & 7) }
   public var isTransactional: Bool { attributes & 0x10 != 0 }
   public var isControl: Bool { attributes & 0x20 != 0 }
-  /// The sequence number of its last record; they begin at zero again after the largest number.
+  /// The sequence number of the last record; numbers wrap to zero after the largest.
   public var lastSequence: Int32 { (sequence &+ lastDelta) & .max }
 
-  /// nil if the bytes are too few, or the length is none.
+  /// Returns nil if there are too few bytes, or the length is invalid.
   public init?(_ bytes: ArraySlice<UInt8>) {
     guard bytes.count >= Self.size else { return nil }
     func number<N: FixedWidthInteger>(_ place: Int, _: N.Type) -> N {
@@ -59,7 +59,7 @@ public struct BatchHeader: Equatable, Sendable {
     guard size >= Self.size || magic < 2 else { return nil }
   }
 
-  /// True if the whole batch is there and its checksum is right.
+  /// Whether the whole batch is present and its checksum is correct.
   public func isIntact(
     _ bytes: ArraySlice<UInt8>, by checksum: (ArraySlice<UInt8>) -> UInt32 = CRC32C.checksum
   ) -> Bool {
@@ -67,20 +67,20 @@ public struct BatchHeader: Equatable, Sendable {
       && checksum(bytes.dropFirst(21).prefix(size - 21)) == self.checksum
   }
 
-  /// Writes the fields that the broker sets, which the checksum leaves out.
+  /// Writes the fields that the broker sets, which the checksum does not cover.
   public static func place(_ batch: inout [UInt8], offset: Int64, leaderEpoch: Int32) {
     batch.put(offset, 8, at: 0)
     batch.put(Int64(leaderEpoch), 4, at: 12)
   }
 
-  /// The batch gets the broker's time, and with it a new checksum.
+  /// Sets the broker's time, and updates the checksum.
   public static func stamp(_ batch: inout [UInt8], time: Int64) {
     batch[22] |= 0x08
     batch.put(time, 8, at: 35)
     seal(&batch)
   }
 
-  /// The batch with another newest time, and with it a new checksum.
+  /// Returns the batch with another newest time and an updated checksum.
   static func with(newestTime: Int64, _ batch: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     var batch = Array(batch)
     batch.put(newestTime, 8, at: 35)
@@ -96,7 +96,7 @@ public struct BatchHeader: Equatable, Sendable {
 }
 
 extension [UInt8] {
-  /// Writes the low bytes of a number in network order.
+  /// Writes the low bytes of a number in network byte order.
   mutating func put(_ value: Int64, _ size: Int, at place: Int) {
     for index in 0..<size {
       self[place + index] = UInt8(truncatingIfNeeded: value >> Int64((size - 1 - index) * 8))

@@ -2,7 +2,7 @@
 
 /// The checksum of record batches (Castagnoli), eight bytes at a time.
 public enum CRC32C {
-  /// Eight tables of 256 entries: what a byte contributes that so many bytes follow.
+  /// Eight tables of 256 entries: the contribution of a byte that is followed by 0 to 7 bytes.
   private static let tables: [UInt32] = {
     var tables = [UInt32](repeating: 0, count: 8 * 256)
     for byte in 0..<256 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What clients make the broker hold: requests that have not come whole or wait for their answers, and answers that are
-/// not read. Beyond a limit for all of them it names the connections to close.
+/// The bytes that clients make the broker hold: requests that are incomplete or waiting for their responses, and unread
+/// responses. Above a total limit it selects connections to close.
 public struct ClientLoad: Sendable {
   private struct Holding: Sendable {
     var bytes: Int
@@ -9,14 +9,14 @@ public struct ClientLoad: Sendable {
     var moved: Int64
   }
 
-  /// Bytes of all connections; one request of the largest size has room.
+  /// The limit for all connections, in bytes; a request of the maximum size fits.
   public let limit: Int
   public private(set) var bytes = 0
   private var holdings: [ConnectionID: Holding] = [:]
 
   public init(limit: Int) { self.limit = limit }
 
-  /// A connection now makes the broker hold so many bytes; 0 when it is closed.
+  /// Updates the number of bytes that a connection makes the broker hold; 0 when it is closed.
   public mutating func update(_ connection: ConnectionID, bytes held: Int, moved: Int64) {
     if held == 0 {
       bytes -= holdings.removeValue(forKey: connection)?.bytes ?? 0
@@ -26,10 +26,10 @@ public struct ClientLoad: Sendable {
     holdings[connection] = Holding(bytes: held, moved: moved)
   }
 
-  /// The connection to close; nil while all hold no more than the limit.
+  /// Returns the connection to close; nil while the total does not exceed the limit.
   ///
-  /// It is the one with the most bytes, times the milliseconds for which none of them moved: a client that reads and
-  /// writes is not closed because of one that does not.
+  /// It is the one with the most bytes times milliseconds without progress: a client that reads and writes is not
+  /// closed because of one that does not.
   public func excess(at now: Int64) -> ConnectionID? {
     guard bytes > limit else { return nil }
     func weight(_ holding: Holding) -> Double {

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Compaction of a partition's log: of each key the newest record stays, and a tombstone for as long as the topic says.
+/// Compaction of a partition's log: it keeps the newest record of each key, and tombstones for the topic's retention.
 ///
-/// It is done segment by segment, so that a loop can do other work between them. The segment that is written to is
-/// left alone.
+/// It proceeds segment by segment, so that a loop can do other work in between. It does not change the active segment.
 public struct Compaction: Sendable {
-  /// Keys that one run looks at; it ends where there are more, and the next one goes on there. 40 MiB or so.
+  /// The number of keys in one run, about 40 MiB. A run ends there, and the next one continues.
   public static let mostKeys = 600_000
 
-  /// The newest offset of each key, by the key's 64-bit hash twice over: 128 bits do not meet by accident.
+  /// The newest offset of each key, by two 64-bit hashes of the key: 128 bits do not collide by chance.
   private var newest: [KeyHash: Int64] = [:]
   private var end: Int64
   private var next: Int64
   private var isNoting = true
   private let tombstonesBefore: Int64
-  /// Segments with newer records are left alone.
+  /// Segments with newer records are skipped.
   private let youngest: Int64
 
   private struct KeyHash: Hashable {
@@ -32,14 +31,14 @@ public struct Compaction: Sendable {
     }
   }
 
-  /// Bytes that no run has looked at, and all bytes, of the segments that are not written to.
+  /// The number of bytes that no run has compacted, and of all bytes, in inactive segments.
   static func dirt(_ log: PartitionLog) -> (dirty: Int, all: Int) {
     log.segments.dropLast().reduce((0, 0)) { sum, segment in
       (sum.0 + (segment.end > log.cleanEnd ? segment.size : 0), sum.1 + segment.size)
     }
   }
 
-  /// A run, if it is worth one: when so much of the log is new as the topic says.
+  /// Creates a run if the topic's minimum share of the log is dirty.
   public init?(_ log: PartitionLog, _ settings: TopicSettings, now: Int64) {
     let (dirty, all) = Self.dirt(log)
     guard settings.isCompacting, dirty > 0 else { return nil }
@@ -53,7 +52,7 @@ public struct Compaction: Sendable {
     if nextDirty(log) == nil { return nil }
   }
 
-  /// The next segment whose keys are to be noted.
+  /// The next segment whose keys must be recorded.
   private func nextDirty(_ log: PartitionLog) -> PartitionLog.Segment? {
     guard newest.count <= Self.mostKeys,
       let segment = log.segments.dropLast().first(where: { $0.end > end }),
@@ -71,8 +70,8 @@ public struct Compaction: Sendable {
     end = segment.end
   }
 
-  /// Notes the keys of the next segment or, when there are enough, writes the next one anew if anything of it goes.
-  /// Returns false when the run is over.
+  /// Records the keys of the next segment or, when there are enough, rewrites the next segment that contains obsolete
+  /// records. Returns false when the run is over.
   public mutating func step(
     _ log: inout PartitionLog, _ storage: any LogStorage
   ) throws(StorageFull) -> Bool {
@@ -98,7 +97,7 @@ public struct Compaction: Sendable {
     return true
   }
 
-  /// What stays of a batch; nil for nothing. One that cannot be read, or is a transaction's, stays as it is.
+  /// The remaining part of a batch; nil if none. An unreadable or transactional batch is kept as it is.
   private func remainder(of batch: ArraySlice<UInt8>, _ header: BatchHeader) -> [UInt8]? {
     guard !header.isControl, let records = Records.read(batch, header) else { return Array(batch) }
     let kept = records.filter { record in
@@ -125,7 +124,7 @@ public struct Compaction: Sendable {
 }
 
 extension PartitionLog {
-  /// Puts a segment with these batches in the place of one; an empty one goes, but its offsets stay taken.
+  /// Replaces a segment with these batches; an empty one is deleted, but its offsets are not reused.
   mutating func replace(
     _ place: Int, with batches: [[UInt8]], _ storage: any LogStorage
   ) throws(StorageFull) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The errors of Kafka's protocol that the broker answers with.
+/// The Kafka protocol errors that the broker returns.
 public enum ErrorCode: Int16, Sendable, CaseIterable {
   case unknown = -1
   case none = 0

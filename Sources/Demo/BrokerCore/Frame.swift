@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A request as it comes over a connection, without the length before it.
+/// A request received on a connection, without the length prefix.
 public struct Request: Sendable {
   public var api: API
   public var version: Int16
@@ -8,11 +8,11 @@ public struct Request: Sendable {
   public var clientID: String
   public var body: Value
 
-  /// Why a frame is not answered as asked.
+  /// The reason why a request cannot be handled normally.
   public enum Problem: Error, Equatable {
-    /// The connection is closed, as Kafka does.
+    /// The connection is closed, as in Kafka.
     case malformed
-    /// An ApiVersions request of a version that is not known: answered in version 0 with error 35.
+    /// An ApiVersions request of an unknown version: answered in version 0 with error 35.
     case unknownVersions(correlation: Int32)
   }
 
@@ -38,7 +38,7 @@ public struct Request: Sendable {
       }
       let isFlexible = version >= api.flexibleFrom
       if isFlexible { try reader.skipTags() }
-      // What follows is not looked at, as in Kafka: librdkafka leaves some bytes behind its Metadata requests.
+      // Trailing bytes are ignored, as in Kafka: librdkafka leaves some after its Metadata requests.
       body = try reader.message(api.request, version: version, isFlexible: isFlexible)
     } catch let problem as Problem {
       throw problem
@@ -47,9 +47,9 @@ public struct Request: Sendable {
     }
   }
 
-  /// The frame of an answer, its length before it.
+  /// The frame of a response, including the length prefix.
   ///
-  /// - Parameter load: appends stored records; false to leave a gap for them.
+  /// - Parameter load: Appends stored records; returns false to leave a gap for them.
   public static func answer(
     _ body: Value, to api: API, version: Int16, correlation: Int32,
     load: @escaping (StoredRange, inout [UInt8]) -> Bool = { _, _ in true }
@@ -64,10 +64,10 @@ public struct Request: Sendable {
     return writer
   }
 
-  /// ApiVersions is answered with the old header: the client does not know yet what the broker can do.
+  /// ApiVersions is answered with the old header, because the client does not know yet what the broker supports.
   private static let versionsKey: Int16 = 18
 
-  /// The answer to this request that a frame holds, which has no length before it; nil for a damaged one.
+  /// Parses the response to this request from a frame without length prefix; nil if it is malformed.
   public func answer(in frame: ArraySlice<UInt8>) -> Value? {
     var reader = MessageReader(frame.dropFirst(4))
     let isFlexible = version >= api.flexibleFrom

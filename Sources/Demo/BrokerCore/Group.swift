@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A consumer group as a state machine: members join, the leader assigns, all heartbeat.
+/// A consumer group as a state machine: members join, the leader assigns partitions, all send heartbeats.
 ///
 ///     empty ─▶ preparing ─▶ completing ─▶ stable
 ///       ▲          ▲─────────────┴───────────┘ a member comes, goes, or wants something else
@@ -8,9 +8,9 @@
 public struct Group: Sendable {
   public enum State: String, Sendable {
     case empty = "Empty"
-    /// Members are awaited.
+    /// Waiting for members to join.
     case preparing = "PreparingRebalance"
-    /// The leader's assignment is awaited.
+    /// Waiting for the leader's assignment.
     case completing = "CompletingRebalance"
     case stable = "Stable"
   }
@@ -24,15 +24,15 @@ public struct Group: Sendable {
     public var rebalanceMilliseconds: Int64
     public var protocols: [Proposal]
     public var assignment: ArraySlice<UInt8> = []
-    /// When it is taken for gone.
+    /// The time at which the session expires.
     public var expires: Int64
-    /// The connection whose JoinGroup or SyncGroup is not answered yet.
+    /// The connection whose JoinGroup or SyncGroup has not been answered yet.
     public var waiting: Waiting?
 
     func supports(_ name: String) -> Bool { protocols.contains { $0.name == name } }
   }
 
-  /// A way of assigning that a member knows, and what it says to the leader about itself.
+  /// An assignment protocol that a member supports, and its metadata for the leader.
   public struct Proposal: Equatable, Sendable {
     public var name: String
     public var metadata: ArraySlice<UInt8>
@@ -61,7 +61,7 @@ public struct Group: Sendable {
     }
   }
 
-  /// An answer to one that waits, or to the caller.
+  /// A response to a waiting member, or to the caller.
   public struct Reply: Equatable, Sendable {
     public var connection: ConnectionID
     public var body: Value
@@ -78,9 +78,9 @@ public struct Group: Sendable {
     public var rebalance: Int64
     public var kind: String
     public var protocols: [Proposal]
-    /// Clients of version 4 and later are told their member id first, and ask again with it.
+    /// Whether the client (JoinGroup version 4 or later) must first get its member id and join again with it.
     public var needsID: Bool
-    /// A leader that comes back can be told not to assign.
+    /// Whether a returning leader supports being told not to assign.
     public var skipsAssignment: Bool
 
     public init(
@@ -108,15 +108,15 @@ public struct Group: Sendable {
   public private(set) var kind = ""
   public private(set) var chosen: String?
   public private(set) var leader: String?
-  /// In the order in which they came.
+  /// The members in the order of joining.
   public private(set) var members: [Member] = []
   public internal(set) var offsets: [TopicPartition: Committed] = [:]
-  /// Member ids that were told and not used yet, with the time when they are void.
+  /// Member ids that were issued but not used yet, with their expiration.
   private var told: [String: Int64] = [:]
-  /// When the members that have not come are left out.
+  /// The time at which missing members are removed from the rebalance.
   private var joinsUntil: Int64 = .max
   private var isFirst = false
-  /// Members, and ids that were told; more are refused, as by Kafka's `group.max.size`.
+  /// The maximum number of members and issued ids; more are rejected, as with Kafka's `group.max.size`.
   static let mostMembers = 1_000
 
   public init() {}
@@ -127,8 +127,8 @@ public struct Group: Sendable {
   // MARK: Joining
 
   /// - Parameters:
-  ///   - newID: an id for a member that has none.
-  ///   - firstDelay: how long a group that was empty waits for more members.
+  ///   - newID: An id for a member that has none.
+  ///   - firstDelay: The time that an empty group waits for more members.
   public mutating func join(
     _ joining: Joining, newID: String, now: Int64, firstDelay: Int64
   ) -> [Reply] {
@@ -195,7 +195,7 @@ public struct Group: Sendable {
     let member = members[place]
     let isSame = member.protocols == joining.protocols
     update(place, joining, now: now)
-    // Only the leader may ask for a rebalance without a reason that is seen; a follower's retry is answered as before.
+    // Only the leader may rebalance without a visible cause; a follower's retry gets the same response again.
     if state == .stable && isSame && member.id != leader || state == .completing && isSame {
       return [.init(connection: joining.connection, body: joinAnswer(members[place]))]
     }
@@ -212,7 +212,7 @@ public struct Group: Sendable {
     members[place].expires = now + joining.session
   }
 
-  /// A static member is back: it takes its old place, and whoever still uses its old id is fenced.
+  /// Handles the return of a static member: it takes its old place, and a client using its old id is fenced.
   private mutating func replace(
     _ place: Int, _ joining: Joining, newID: String, now: Int64
   ) -> [Reply] {
@@ -225,8 +225,8 @@ public struct Group: Sendable {
     update(place, joining, now: now)
     if state == .stable && isSame {
       var answer = joinAnswer(members[place])
-      // A leader must not assign anew. An old client is told of a leader that is not it; one of today is told to skip
-      // it, and as the leader goes on to look for new partitions and topics.
+      // A leader must not assign again. An old client gets a different leader's id; a current one is told to skip the
+      // assignment, and as the leader keeps watching for new partitions and topics.
       if leader == newID, !joining.skipsAssignment {
         answer = answer.with("Leader", .optional(oldLeader)).with("SkipAssignment", false)
           .with("Members", [])
@@ -238,7 +238,7 @@ public struct Group: Sendable {
     return replies + completeIfAll(now: now)
   }
 
-  /// Begins a rebalance; members that wait for an assignment are told.
+  /// Starts a rebalance and notifies members that wait for an assignment.
   private mutating func prepare(now: Int64) -> [Reply] {
     guard state == .stable || state == .completing else { return [] }
     var replies: [Reply] = []
@@ -289,7 +289,7 @@ public struct Group: Sendable {
     joinsUntil = .max
   }
 
-  /// The protocol that all know and most prefer.
+  /// The protocol that all members support and most prefer.
   private func vote() -> String? {
     let shared = members[0].protocols.map(\.name).filter { name in
       members.allSatisfy { $0.supports(name) }
@@ -360,7 +360,7 @@ public struct Group: Sendable {
     ]
   }
 
-  /// Why a request of a member is refused.
+  /// The reason to reject a member's request.
   private func check(_ id: String, _ instance: String?, _ generation: Int32) -> ErrorCode? {
     if let instance, let holder = members.first(where: { $0.instance == instance }), holder.id != id
     {
@@ -382,7 +382,7 @@ public struct Group: Sendable {
     return state == .preparing ? .rebalanceInProgress : .none
   }
 
-  /// A member goes; a static one is named by its instance.
+  /// Removes a member; a static one is identified by its instance.
   public mutating func leave(
     member id: String, instance: String?, now: Int64
   ) -> (error: ErrorCode, replies: [Reply]) {
@@ -408,7 +408,7 @@ public struct Group: Sendable {
     return replies + completeIfAll(now: now)
   }
 
-  /// Answers what a member waits for.
+  /// Answers the request that a member waits for.
   private func dismiss(_ member: Member, _ error: ErrorCode) -> [Reply] {
     switch member.waiting {
     case .join(let connection)?, .sync(let connection)?: [.error(error, connection)]
@@ -416,13 +416,13 @@ public struct Group: Sendable {
     }
   }
 
-  /// The earliest time at which `tick` has something to do.
+  /// The next time at which `tick` has something to do.
   public var nextDeadline: Int64 {
     let sessions = members.lazy.filter { !$0.isJoining }.map(\.expires).min() ?? .max
     return min(joinsUntil, sessions, told.values.min() ?? .max)
   }
 
-  /// Members that were not heard of are gone, and a rebalance does not wait for ever.
+  /// Removes members whose session has expired, and ends overdue rebalances.
   public mutating func tick(now: Int64) -> [Reply] {
     var replies: [Reply] = []
     told = told.filter { $0.value > now }
@@ -432,7 +432,7 @@ public struct Group: Sendable {
     return replies + completeIfAll(now: now)
   }
 
-  /// The connection of a waiting request is gone: nobody is there to answer.
+  /// Handles the loss of a connection with a waiting request, which can no longer be answered.
   public mutating func disconnected(_ connection: ConnectionID, now: Int64) {
     for place in members.indices {
       switch members[place].waiting {
@@ -446,7 +446,7 @@ public struct Group: Sendable {
 
   // MARK: Offsets
 
-  /// Why a commit is refused; nil if it is not.
+  /// The reason to reject a commit; nil if it is accepted.
   public mutating func checkCommit(
     member id: String, instance: String?, generation: Int32, now: Int64
   ) -> ErrorCode? {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Identity
 
-/// Entries of the broker's own state: topics, committed offsets, starts of logs. They are read in their order after a
-/// restart, and written anew as a whole when most of them have been overtaken (`Node.journal`).
+/// The entries of the broker's state: topics, committed offsets, start offsets of logs. They are read in order after a
+/// restart, and rewritten as a whole when most of them are obsolete (`Node.journal`).
 public enum Journal {
   private static let schema = FieldSchema.fields(
     """
@@ -85,7 +85,7 @@ public enum Journal {
 }
 
 extension Node {
-  /// All of the state, as entries.
+  /// The complete state as entries.
   public var journal: [[UInt8]] {
     var entries = [
       Journal.producers((nextProducer / 1_000 + 1) * 1_000), Journal.cluster(clusterID),
@@ -102,7 +102,7 @@ extension Node {
     return entries
   }
 
-  /// Takes an entry of an earlier process into account. False if it cannot be read.
+  /// Applies an entry of an earlier process. Returns false if it cannot be read.
   public mutating func restore(_ entry: ArraySlice<UInt8>) -> Bool {
     guard let entry = Journal.read(entry), let kind = Journal.Kind(rawValue: entry["Kind"].int)
     else {
@@ -153,11 +153,11 @@ extension Node {
     nextTopic = max(nextTopic, number + 1)
   }
 
-  /// The logs that there are; segments of others are nobody's.
+  /// The existing logs; segments of others belong to no topic.
   public var logs: [LogID] { topics.values.flatMap { $0.logs.map(\.id) } }
 
-  /// Puts segments that were found in the storage, with the headers of their batches, into a log. They are given in
-  /// their order.
+  /// Adds segments that were found in the storage to a log, with the headers of their batches. They must be passed in
+  /// order.
   public mutating func restore(
     _ segment: SegmentID, _ headers: [BatchHeader], at now: Moment
   ) {

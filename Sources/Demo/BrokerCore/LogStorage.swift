@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A segment of a partition's log: a run of batches that is written, and goes, as a whole.
+/// A segment of a partition's log: a sequence of batches that is stored and deleted as a whole.
 public struct SegmentID: Hashable, Sendable {
   /// The partition's log.
   public var log: LogID
-  /// The offset with which it begins.
+  /// The base offset.
   public var base: Int64
-  /// Counts how often compaction has written it anew.
+  /// The number of times that compaction has rewritten it.
   public var revision: Int32 = 0
 
   public init(log: LogID, base: Int64, revision: Int32 = 0) {
@@ -16,7 +16,7 @@ public struct SegmentID: Hashable, Sendable {
   }
 }
 
-/// A partition of a topic; a topic that is made again has another number.
+/// A partition of a topic; a recreated topic has another number.
 public struct LogID: Hashable, Sendable {
   public var topic: Int64
   public var partition: Int32
@@ -27,7 +27,7 @@ public struct LogID: Hashable, Sendable {
   }
 }
 
-/// Bytes of a segment.
+/// A range of bytes of a segment.
 public struct StoredRange: Equatable, Sendable {
   public var segment: SegmentID
   public var range: Range<Int>
@@ -38,21 +38,20 @@ public struct StoredRange: Equatable, Sendable {
   }
 }
 
-/// Where segments are: in memory or in files. The decisions are `PartitionLog`'s.
+/// Stores segments in memory or in files. `PartitionLog` makes the decisions.
 public protocol LogStorage: AnyObject {
-  /// Appends to a segment, which begins to be with its first bytes. Throws when there is no room; nothing of the bytes
-  /// is there then.
+  /// Appends to a segment, which is created with its first bytes. Throws if there is no room; nothing is appended then.
   func append(
     _ head: [UInt8], _ rest: ArraySlice<UInt8>, to segment: SegmentID
   ) throws(StorageFull)
-  /// Appends those bytes of a segment that there are to `output`.
+  /// Appends the available bytes of a range to `output`.
   func read(_ range: StoredRange, into output: inout [UInt8])
   func remove(_ segment: SegmentID)
-  /// Keeps an entry of the broker's own state (`Journal`).
+  /// Stores an entry of the broker's state (`Journal`).
   func note(_ entry: [UInt8]) throws(StorageFull)
 }
 
-/// The storage takes no more.
+/// The storage is full.
 public struct StorageFull: Error, Equatable {
   public var reason: String
   public init(_ reason: String) { self.reason = reason }
@@ -61,9 +60,9 @@ public struct StorageFull: Error, Equatable {
 /// Keeps segments in memory.
 public final class MemoryStorage: LogStorage {
   private var segments: [SegmentID: [UInt8]] = [:]
-  /// Bytes of all segments.
+  /// The size of all segments in bytes.
   public private(set) var size = 0
-  /// Bytes that it takes.
+  /// The maximum size in bytes.
   public var capacity = Int.max
 
   public init() {}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads the messages of Kafka's protocol by their schema. Every length is checked against what is there.
+/// Reads messages of Kafka's protocol by their schema. Every length is checked against the available bytes.
 public struct MessageReader {
-  /// The bytes are no message of that schema and version.
+  /// The bytes are not a message of that schema and version.
   public struct Malformed: Error, Equatable {}
 
-  /// Values of one message: what a request may cost in memory.
+  /// The maximum number of values in a message, which limits the memory of a request.
   public static let mostValues = 1 << 18
   private var rest: ArraySlice<UInt8>
   private var values = 0
@@ -49,7 +49,7 @@ public struct MessageReader {
     return value
   }
 
-  /// A text whose length has two bytes; nil for null.
+  /// Reads a string with a two-byte length; nil for null.
   public mutating func shortText() throws(Malformed) -> String? {
     let length = Int(try int(2))
     return length < 0 ? nil : String(decoding: try take(length), as: UTF8.self)
@@ -89,7 +89,7 @@ public struct MessageReader {
     }
   }
 
-  /// nil for null.
+  /// Reads a length; nil for null.
   private mutating func length(
     of kind: FieldSchema.Kind, _ isFlexible: Bool
   ) throws(Malformed) -> Int? {
@@ -101,7 +101,7 @@ public struct MessageReader {
     return length < 0 ? nil : try count(UInt64(length))
   }
 
-  /// An element takes a byte at least.
+  /// Every element takes at least one byte.
   private func count(_ value: UInt64) throws(Malformed) -> Int {
     guard value <= rest.count else { throw Malformed() }
     return Int(value)

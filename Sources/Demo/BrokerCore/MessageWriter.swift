@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Writes the messages of Kafka's protocol by their schema. A field that a value does not have gets its default, one
-/// that the version does not have is left out.
+/// Writes messages of Kafka's protocol by their schema. Fields missing in a value get their default; fields that the
+/// version does not have are omitted.
 public struct MessageWriter {
   public var bytes: [UInt8] = []
-  /// Stored records that are not in `bytes`, and before which of them they belong.
+  /// Stored records that are not in `bytes`, and their positions in it.
   public private(set) var gaps: [(place: Int, range: StoredRange)] = []
-  /// Appends stored records; false to leave a gap for them.
+  /// Appends stored records; returns false to leave a gap for them.
   private let load: (StoredRange, inout [UInt8]) -> Bool
 
   public init(load: @escaping (StoredRange, inout [UInt8]) -> Bool = { _, _ in true }) {
     self.load = load
   }
 
-  /// Bytes of the message, those of its gaps among them.
+  /// The size of the message in bytes, including its gaps.
   public var count: Int { gaps.reduce(bytes.count) { $0 + $1.range.range.count } }
 
   public mutating func message(

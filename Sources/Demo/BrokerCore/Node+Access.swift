@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Authentication of connections (SASL PLAIN), and the rights that requests need, as Kafka's `KafkaApis` asks for them.
+/// Authentication of connections (SASL PLAIN), and the rights that requests need, as checked by Kafka's `KafkaApis`.
 ///
-/// What a list of topics or groups leaves out, and what is refused within a topic, is where that request is answered.
+/// Filtering of listed topics and groups, and errors within a topic, are handled with the request.
 extension Node {
-  /// How far a connection has come with its authentication.
+  /// The authentication state of a connection.
   enum Session: Equatable {
-    /// It has named the mechanism.
+    /// The client has chosen the mechanism.
     case chosen
     case user(String)
   }
 
   private static let mechanism = "PLAIN"
 
-  /// The user of a connection; nil while it has yet to authenticate.
+  /// The user of a connection; nil before authentication.
   public func user(of connection: ConnectionID) -> String? {
     switch sessions[connection] {
     case .user(let name): name
@@ -22,12 +22,12 @@ extension Node {
     }
   }
 
-  /// Answers the requests of an authentication, and refuses those that come too early; nil for all others.
+  /// Answers authentication requests, and rejects requests that come before it; nil for all others.
   mutating func authenticate(_ request: Request, _ connection: ConnectionID) -> Outcome? {
     switch (request.api.key, sessions[connection]) {
     case (17, nil) where access.hasPasswords:
       let isKnown = request.body["Mechanism"] == .text(Self.mechanism)
-      // Behind version 0 tokens come without requests around them. librdkafka looks for it and uses version 1.
+      // After version 0, tokens come without requests around them. librdkafka checks for it and uses version 1.
       let error: ErrorCode =
         request.version == 0 ? .unsupportedVersion : isKnown ? .none : .unsupportedSaslMechanism
       let body: Value = [
@@ -57,7 +57,7 @@ extension Node {
     _ caller: Caller, _ operation: AccessControl.Operation, _ resource: AccessControl.Resource
   ) -> Bool { access.may(caller.user, operation, resource) }
 
-  /// What a caller may do to a resource: a bit for each operation, by Kafka's numbers for them.
+  /// A caller's operations on a resource: a bit for each, by Kafka's numbers.
   func rights(_ caller: Caller, _ resource: AccessControl.Resource) -> Value {
     let operations: [(AccessControl.Operation, Int64)] =
       switch resource {
@@ -68,7 +68,7 @@ extension Node {
         ]
       case .group:
         [(.read, 3), (.delete, 6), (.describe, 8), (.describeConfigs, 10), (.alterConfigs, 11)]
-      // 9 is what brokers do to each other: it needs the right to everything.
+      // 9 is ClusterAction, between brokers: it needs the right to everything.
       case .cluster:
         [
           (.create, 5), (.alter, 7), (.describe, 8), (.all, 9), (.describeConfigs, 10),
@@ -82,7 +82,7 @@ extension Node {
     return .int(bits)
   }
 
-  /// Why a request is refused as a whole.
+  /// The error for a whole request; nil if it is authorized.
   func refusal(of request: Request, _ caller: Caller) -> ErrorCode? {
     let group = AccessControl.Resource.group(request.body["GroupId"].text)
     let isAllowed =
@@ -99,7 +99,7 @@ extension Node {
     return isAllowed ? nil : isOfCluster ? .clusterNotAuthorized : .groupNotAuthorized
   }
 
-  /// The list of a request whose elements are refused one by one, and the operation that each needs.
+  /// The list in a request whose elements are authorized one by one, and the operation that each needs.
   private static let elements: [Int16: (list: String, operation: AccessControl.Operation)] = [
     0: ("Topics", .write), 2: ("Topics", .describe), 8: ("Topics", .read),
     15: ("Groups", .describe), 19: ("Topics", .create), 21: ("Topics", .delete),
@@ -108,9 +108,9 @@ extension Node {
     44: ("Results", .alterConfigs), 47: ("Topics", .read),
   ]
 
-  /// Takes out of a request what its caller may not do.
+  /// Removes from a request what its caller is not authorized for.
   ///
-  /// - Returns: the answer's list, and its elements that refuse them; nil if nothing is refused.
+  /// - Returns: The response's list, and its elements with errors; nil if everything is authorized.
   func takeRefused(
     from request: inout Request, _ caller: Caller
   ) -> (list: String, answers: [Value])? {
@@ -129,7 +129,7 @@ extension Node {
     return (list, answers)
   }
 
-  /// Groups are named by their names alone; configurations other than those of topics are the cluster's.
+  /// Groups are identified by name only; configurations other than topics' belong to the cluster.
   private func resource(_ element: Value) -> AccessControl.Resource {
     if let group = element.optionalText { return .group(group) }
     let isTopic = element["Type"].isNull || element["Type"] == 2

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import Identity
 
-/// Faults on demand, for tests of clients.
+/// Injected faults, for tests of clients.
 extension Node {
-  /// The next requests of that number are answered with these errors, one each: `ErrorCode`s by their number; 0 is no
-  /// error, and for any other number the connection is closed before the request is looked at.
+  /// Answers the next requests with this API key with these errors, one each: `ErrorCode`s by number; 0 is no error,
+  /// and for any other number the connection is closed before the request is handled.
   public mutating func inject(_ errors: [Int16], into key: Int16) {
     faults[key, default: []] += errors
   }
 
-  /// Takes back the faults that have not been used.
+  /// Removes unused faults.
   public mutating func clearFaults(of key: Int16) { faults[key] = nil }
 
-  /// An error for those who ask for a topic's partitions, from now on. False if there is no such topic.
+  /// Sets the error returned for a topic's metadata from now on. Returns false if there is no such topic.
   public mutating func setTopic(_ name: String, _ error: ErrorCode?) -> Bool {
     topics[name]?.fault = error
     return topics[name] != nil
   }
 
-  /// Another broker leads a partition, with the next epoch; -1 for none. False if there is no such topic or broker.
+  /// Changes a partition's leader, with the next epoch; -1 for none. False if there is no such topic or broker.
   public mutating func setLeader(
     _ partition: TopicPartition, broker: Int32, _ storage: any LogStorage
   ) -> Bool {
@@ -32,7 +32,7 @@ extension Node {
     return true
   }
 
-  /// Appends a batch as it is, which a client may not do. False if there is no such partition.
+  /// Appends a batch unchecked, which clients cannot do. Returns false if there is no such partition.
   public mutating func append(
     _ batch: [UInt8], to partition: TopicPartition, at now: Moment, _ storage: any LogStorage
   ) -> Bool {
@@ -44,7 +44,7 @@ extension Node {
         batch[...], header, partition.topic, Int(partition.partition), now, storage)) != nil
   }
 
-  /// Another broker coordinates a group. False if there is no such broker.
+  /// Makes another broker the coordinator of a group. Returns false if there is no such broker.
   public mutating func setCoordinator(_ group: String, broker: Int32) -> Bool {
     guard brokers.contains(where: { $0.id == broker }) else { return false }
     coordinators[group.exact] = broker

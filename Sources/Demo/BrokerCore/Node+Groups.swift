@@ -3,7 +3,7 @@ import Identity
 
 /// Consumer groups and their offsets.
 extension Node {
-  /// Why a group's request cannot be answered by that broker.
+  /// The error if the broker cannot handle a group's request.
   private func problem(_ group: ExactText, _ caller: Caller) -> ErrorCode? {
     coordinator(group) == caller.broker ? nil : .notCoordinator
   }
@@ -12,7 +12,7 @@ extension Node {
 
   func findCoordinator(_ request: Value, _ version: Int16, _ caller: Caller) -> Value {
     func found(_ key: String) -> Value {
-      // The one error after which clients do not ask again.
+      // The only error after which clients do not retry.
       guard request["KeyType"].int == 0 else {
         return [
           "Key": .text(key), "Error": .number(ErrorCode.transactionalIDNotAuthorized.rawValue),
@@ -73,7 +73,7 @@ extension Node {
     return outcome(of: new, caller)
   }
 
-  /// Separates the caller's own answer.
+  /// Separates the caller's response from the others.
   private mutating func outcome(of new: [Group.Reply], _ caller: Caller) -> Outcome {
     replies += new.filter { $0.connection != caller.connection }
     return new.first { $0.connection == caller.connection }.map { .answer($0.body) } ?? .later
@@ -209,7 +209,7 @@ extension Node {
     guard let group = groups[name] else {
       return ["Error": .number(ErrorCode.groupNotFound.rawValue)]
     }
-    // Who reads a topic is between the members: while there are some, none of its offsets goes.
+    // The members know which topics are read: while there are any, no offset is deleted.
     let error = group.state == .empty ? ErrorCode.none : .groupSubscribed
     let topics = eachPartition(request) { _, index, _ in
       ["Index": .number(index), "PartitionError": .number(error.rawValue)]

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Records: Produce, Fetch, ListOffsets, DeleteRecords, and what goes by age and size.
+/// Records: Produce, Fetch, ListOffsets, DeleteRecords, and retention and compaction.
 extension Node {
-  /// Why a partition cannot be used by that caller.
+  /// The error if the caller cannot use a partition.
   func problem(_ topic: Topic?, _ partition: Int32, _ caller: Caller) -> ErrorCode? {
     guard let topic, topic.has(partition) else { return .unknownTopicOrPartition }
     return topic.leaders[Int(partition)] == caller.broker ? nil : .notLeader
   }
 
-  /// The answer's topics: `body` is asked for each partition, with the topic's name.
+  /// Builds the response's topics: calls `body` for each partition, with the topic's name.
   func eachPartition(
     _ request: Value, _ body: (String, Int32, Value) -> Value
   ) -> Value {
@@ -44,8 +44,8 @@ extension Node {
     ["Index": .number(index), "Error": .number(error.rawValue), "Message": .optional(message)]
   }
 
-  /// A topic that is compacted takes no records without keys. By their places clients tell them from the rest of the
-  /// batch, which is refused along with them.
+  /// The error for records without a key, which compacted topics reject. The positions tell clients which records of
+  /// the rejected batch lack a key.
   private func withoutKeys(_ places: [Int], _ index: Int32) -> Value {
     let message = "a topic that is compacted takes no records without keys"
     let errors: [Value] = places.map { place in
@@ -99,10 +99,9 @@ extension Node {
     return ProducerState.judge(header, topics[name]!.logs[index].producers[header.producer])
   }
 
-  /// What is wrong about a batch of a client. One without its newest time gets it, as in Kafka: by it records are found
-  /// and removed.
+  /// Checks a client's batch. A batch without its newest time gets it, as in Kafka: lookups and retention depend on it.
   ///
-  /// - Returns: the error, and which records lack the key that they need.
+  /// - Returns: The error, and the records that lack a required key.
   private static func judge(
     _ header: inout BatchHeader, _ records: inout ArraySlice<UInt8>, _ settings: TopicSettings
   ) -> (ErrorCode, [Int])? {
@@ -121,7 +120,7 @@ extension Node {
       header.newestTime = newest
       records = BatchHeader.with(newestTime: newest, records)
     }
-    // A batch in a codec that is not unfolded is taken as it is.
+    // A batch with an unsupported codec is accepted unchecked.
     guard let all else {
       if isPlain { return (.invalidRecord, []) }
       return nil
@@ -157,7 +156,7 @@ extension Node {
   mutating func fetch(
     _ request: Value, _ version: Int16, _ caller: Caller, _ now: Moment, _ storage: any LogStorage
   ) -> Outcome {
-    // Sessions are refused: every request names all its partitions.
+    // Fetch sessions are not supported: every request names all its partitions.
     guard request["SessionId"].int == 0 || request["SessionEpoch"] == -1 else {
       return .answer(["SessionError": .number(ErrorCode.fetchSessionNotFound.rawValue)])
     }
@@ -188,7 +187,7 @@ extension Node {
     return .later
   }
 
-  /// The topic that a Fetch request names, or why the caller does not get it.
+  /// Returns the topic in a Fetch request, or the error for the caller.
   private func readable(
     _ asked: Value, _ version: Int16, _ caller: Caller
   ) -> (topic: Topic?, error: ErrorCode) {
@@ -263,7 +262,7 @@ extension Node {
     return .fields(answer)
   }
 
-  /// Bytes have come to a log: requests that have enough now are answered.
+  /// Answers waiting requests that have enough bytes after an append to a log.
   mutating func wake(_ log: LogID, _ bytes: Int, _ storage: any LogStorage) {
     for (connection, fetch) in fetches where fetch.logs.contains(log) {
       fetches[connection]!.wanted -= bytes
@@ -284,7 +283,7 @@ extension Node {
     fetches.removeValue(forKey: connection)
   }
 
-  /// Answers all that wait for records of a topic, which is not what it was.
+  /// Answers all requests that wait for records of a topic that was changed.
   mutating func finishFetches(of topic: Topic, _ storage: any LogStorage) {
     for (connection, fetch) in fetches
     where fetch.logs.contains(where: { $0.topic == topic.number }) {
@@ -305,10 +304,10 @@ extension Node {
       let found: PartitionLog.Position? =
         switch asked["Time"].int {
         case -1: .init(offset: log.end, time: -1, epoch: log.epoch)
-        // Earliest, and the earliest that is here and not in a slower store.
+        // The earliest offset, and the earliest local one (as opposed to tiered storage).
         case -2, -4: .init(offset: log.start, time: -1, epoch: log.epoch)
         case -3: log.newest(storage)
-        // The newest in a slower store, of which there is none.
+        // The newest offset in tiered storage, which does not exist.
         case -5: nil
         case let time: log.position(atTime: time, storage)
         }
@@ -361,7 +360,7 @@ extension Node {
     return ["Topics": .list(answers)]
   }
 
-  /// Moves the start of a partition's log.
+  /// Advances the start offset of a partition's log.
   public mutating func cut(
     _ name: String, _ index: Int, to offset: Int64, _ storage: any LogStorage
   ) throws(StorageFull) {
@@ -372,7 +371,7 @@ extension Node {
     topics[name]!.logs[index].cut(to: offset, storage)
   }
 
-  /// Removes what is too old or too much, and producers that were not heard of for a day.
+  /// Applies retention by time and size, and forgets producers that were inactive for a day.
   public mutating func retain(at now: Moment, _ storage: any LogStorage) {
     for (name, topic) in topics {
       for index in topic.logs.indices {
@@ -383,7 +382,7 @@ extension Node {
     }
   }
 
-  /// The next run of compaction that is worth it; nil if there is none.
+  /// The next compaction run that is due; nil if there is none.
   public func compaction(at now: Moment) -> (partition: TopicPartition, run: Compaction)? {
     for (name, topic) in topics where topic.settings.isCompacting {
       for (index, log) in topic.logs.enumerated() {
@@ -395,7 +394,7 @@ extension Node {
     return nil
   }
 
-  /// Does the next step of a run; false when it is over, or its topic is gone.
+  /// Performs the next step of a run; returns false when it is over or its topic was deleted.
   public mutating func step(
     _ run: inout Compaction, _ partition: TopicPartition, _ storage: any LogStorage
   ) -> Bool {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What administrators ask of a cluster's replicas and disks: here each partition is where it has to be.
+/// Administration of replicas and disks: here each partition is always where it must be.
 extension Node {
-  /// The name of the one folder of records, whatever it is called on the machine.
+  /// The reported name of the log directory, independent of the folder on this machine.
   private static let folder = "/records"
 
-  /// The sizes of all partitions, or of those that are asked for.
+  /// The sizes of all partitions, or of the requested ones.
   func describeFolders(_ request: Value) -> Value {
     var found: [Value] = []
     func add(_ topic: Topic, _ partitions: [Int32]) {
@@ -26,7 +26,7 @@ extension Node {
     return ["Results": [["Folder": .text(Self.folder), "Topics": .list(found)]]]
   }
 
-  /// Each partition is led by the only one that can.
+  /// The leader of each partition is its only replica.
   func electLeaders(_ request: Value) -> Value {
     let results = request["Topics"].map { asked in
       let topic = topics[asked["Name"].text]
@@ -40,7 +40,7 @@ extension Node {
     return ["Results": results]
   }
 
-  /// A partition can be given to the node that has it, and to no other.
+  /// A partition can be reassigned only to the node that already has it.
   func reassign(_ request: Value) -> Value {
     let answers = eachPartition(request) { name, index, asked in
       var error = ErrorCode.unknownTopicOrPartition

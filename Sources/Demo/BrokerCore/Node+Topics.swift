@@ -18,7 +18,7 @@ extension Node {
     _ request: Value, _ version: Int16, _ caller: Caller, _ storage: any LogStorage
   ) -> Value {
     let answer = known(request, version, caller)
-    // As in Kafka they are not there yet in this answer: the client asks again.
+    // As in Kafka, the topic is not in this response yet: the client asks again.
     if options.createsTopics, request["MayCreate"].isTrue {
       for topic in request["Topics"].list {
         createMissing(topic["Name"].text, caller, storage)
@@ -41,7 +41,7 @@ extension Node {
         .sorted { $0.name < $1.name }.map { told($0) }
     } else {
       found = asked.list.map { topic in
-        // Apache's Java client leaves the name empty, not null, where it asks by the id.
+        // Apache's Java client sends an empty name, not null, when it asks by id.
         let isByID = topic["Id"].bytes.contains { $0 != 0 }
         if !isByID, let name = topic["Name"].optionalText {
           guard may(caller, .describe, .topic(name)) else { return hidden(topic) }
@@ -60,7 +60,7 @@ extension Node {
       .with("Topics", .list(found))
   }
 
-  /// Makes a topic that is not there, if the caller may; else the answer says that it is not there.
+  /// Creates a missing topic if the caller may; otherwise the response reports it as missing.
   private mutating func createMissing(
     _ name: String, _ caller: Caller, _ storage: any LogStorage
   ) {
@@ -151,7 +151,7 @@ extension Node {
     topics.values.reduce(Int(more)) { $0 + $1.logs.count } <= options.mostPartitions
   }
 
-  /// True if a partition can be put there: it has one replica, on a broker that there is.
+  /// Whether the assignment is valid: one replica, on an existing broker.
   private func isReplica(_ assigned: [Value]) -> Bool {
     assigned.count == 1 && brokers.contains { $0.id == assigned[0].int32 }
   }
@@ -233,7 +233,7 @@ extension Node {
       } else {
         error = entry["Name"].isNull ? .unknownTopicID : .unknownTopicOrPartition
       }
-      // The name of an id is told to those alone who may delete the topic.
+      // Only callers that may delete the topic learn its name.
       let told = error == .topicNotAuthorized ? entry["Name"].optionalText : name
       answers.append([
         "Name": .optional(told), "Id": entry["Id"], "Error": .number(error.rawValue),
@@ -303,7 +303,7 @@ extension Node {
 
   private func described(_ entry: TopicSettings.Entry, _ settings: TopicSettings) -> [Value.Field] {
     let given = settings.given[entry.name]
-    // 1: of the topic, 5: the default.
+    // 1: topic configuration, 5: default configuration.
     return [
       .init(name: "Name", value: .text(entry.name)),
       .init(name: "Value", value: .text(given ?? entry.standard)),
@@ -324,7 +324,7 @@ extension Node {
       var configs: [Value] = []
       for setting in type == 4 ? ownSettings(name) : []
       where wanted?.contains(setting.name) ?? true {
-        // 4: of the broker's start.
+        // 4: static broker configuration.
         configs.append([
           "Name": .text(setting.name), "Value": .text(setting.value), "IsReadOnly": true,
           "Source": 4, "Kind": .number(setting.kind),
@@ -342,7 +342,7 @@ extension Node {
     return ["Results": results]
   }
 
-  /// What a broker tells of itself, by Kafka's names; of all brokers together nothing was set.
+  /// A broker's own configuration, by Kafka's names; cluster-wide defaults are never set.
   private func ownSettings(_ name: String) -> [(name: String, value: String, kind: Int8)] {
     guard let broker = brokers.first(where: { "\($0.id)" == name }) else { return [] }
     let address = "PLAINTEXT://\(broker.host):\(broker.port)"
@@ -355,7 +355,7 @@ extension Node {
       ("group.min.session.timeout.ms", "\(options.shortestSession)", 3),
       ("node.id", name, 3), ("num.partitions", "\(options.partitions)", 3),
     ]
-    // Those of topics, under the names that they have here.
+    // The topics' defaults, under the broker's names for them.
     for (own, topic) in [
       ("log.cleanup.policy", "cleanup.policy"), ("log.retention.bytes", "retention.bytes"),
       ("log.retention.ms", "retention.ms"), ("log.segment.bytes", "segment.bytes"),
@@ -417,7 +417,7 @@ extension Node {
 
   // MARK: Producers
 
-  /// Each idempotent producer gets an id that none had before; transactions are refused.
+  /// Gives each idempotent producer a unique id; transactions are rejected.
   mutating func initProducer(_ request: Value, _ storage: any LogStorage) -> Value {
     guard request["TransactionalId"].isNull else {
       return ["Error": .number(ErrorCode.transactionalIDNotAuthorized.rawValue)]
@@ -426,7 +426,7 @@ extension Node {
     if producer >= 0, epoch < 32_766 {
       return ["ProducerId": .number(producer), "Epoch": .number(epoch + 1)]
     }
-    // Noted a thousand at a time; what a restart skips is not missed.
+    // Recorded in steps of a thousand; ids skipped by a restart do not matter.
     if nextProducer % 1_000 == 0 {
       do {
         try storage.note(Journal.producers(nextProducer + 1_000))

@@ -2,7 +2,7 @@
 import Identity
 import Random
 
-/// A connection of a client, by the number that the shell gave it.
+/// A client connection's number, assigned by the shell.
 public struct ConnectionID: Hashable, Sendable {
   public var number: UInt64
   public init(_ number: UInt64) { self.number = number }
@@ -18,7 +18,7 @@ public struct TopicPartition: Hashable, Sendable {
   }
 }
 
-/// The moment of an event: the time of day for records, and a clock that never jumps for waits, both in milliseconds.
+/// The time of an event in milliseconds: the wall clock for records, and a monotonic clock for timeouts.
 public struct Moment: Equatable, Sendable {
   public var time: Int64
   public var ticks: Int64
@@ -29,12 +29,12 @@ public struct Moment: Equatable, Sendable {
   }
 }
 
-/// Who asks: a connection to one of the cluster's brokers.
+/// The sender of a request: a connection to one of the cluster's brokers.
 public struct Caller: Sendable {
   public var connection: ConnectionID
   public var broker: Int32
   public var host: String
-  /// Who it is, which the node knows.
+  /// The user, which the node sets.
   var user = AccessControl.anonymous
 
   public init(_ connection: ConnectionID, broker: Int32 = 1, host: String = "") {
@@ -44,9 +44,9 @@ public struct Caller: Sendable {
   }
 }
 
-/// The whole cluster as a value: requests go in, answers come out, the records are in a `LogStorage`.
+/// The whole cluster as a value type: requests in, responses out, with the records in a `LogStorage`.
 ///
-/// It is one server. For tests it can pretend to be several brokers, each with a port, of which one leads each partition.
+/// It is one server. For tests it can simulate several brokers, each with a port and leading some partitions.
 public struct Node: Sendable {
   public struct Broker: Equatable, Sendable {
     public var id: Int32
@@ -61,19 +61,19 @@ public struct Node: Sendable {
   }
 
   public struct Options: Sendable {
-    /// How long a group without members waits for more of them, in milliseconds.
+    /// The time that an empty group waits for more members, in milliseconds.
     public var firstJoinDelay: Int64 = 100
-    /// Partitions of a topic whose maker leaves that to the broker.
+    /// The default number of partitions of a new topic.
     public var partitions: Int32 = 1
-    /// A topic that is asked for and not there is made, by Kafka's `auto.create.topics.enable`.
+    /// Whether a missing topic is created when a client asks for it, as with Kafka's `auto.create.topics.enable`.
     public var createsTopics = false
-    /// Partitions of all topics together.
+    /// The maximum number of partitions of all topics.
     public var mostPartitions = 100_000
-    /// Bytes of records in one answer, whatever the client would take.
+    /// The maximum number of record bytes in a response, regardless of the client's limit.
     public var largestFetch = 1 << 20
     public var shortestSession: Int64 = 1
     public var longestSession: Int64 = 1_800_000
-    /// The CRC-32C of batches that come, by the processor's instruction where the shell knows one.
+    /// The CRC-32C of incoming batches, using the processor's instruction if the shell supports it.
     public var checksum: @Sendable (ArraySlice<UInt8>) -> UInt32 = CRC32C.checksum
 
     public init() {}
@@ -86,12 +86,12 @@ public struct Node: Sendable {
     var settings = TopicSettings()
     var logs: [PartitionLog]
     var leaders: [Int32]
-    /// What is said of it to those who ask for its partitions; for tests.
+    /// The error in the topic's metadata; for tests.
     var fault: ErrorCode?
 
     func has(_ partition: Int32) -> Bool { logs.indices.contains(Int(partition)) }
 
-    /// Adds partitions until there are so many; they are led by the brokers in turn.
+    /// Adds partitions up to this count; leaders are assigned round-robin.
     mutating func grow(to count: Int32, _ brokers: [Broker]) {
       for index in Int32(logs.count)..<max(count, Int32(logs.count)) {
         logs.append(PartitionLog(.init(topic: number, partition: index)))
@@ -100,16 +100,16 @@ public struct Node: Sendable {
     }
   }
 
-  /// What becomes of a request.
+  /// The result of a request.
   public enum Outcome: Equatable, Sendable {
     case answer(Value)
-    /// The connection is to be closed behind the answer.
+    /// The connection is closed after this response.
     case farewell(Value)
-    /// It wants no answer.
+    /// The request needs no response.
     case silent
-    /// Its answer comes later, among `takeReplies`.
+    /// The response comes later, from `takeReplies`.
     case later
-    /// The connection is to be closed.
+    /// The connection is closed.
     case close
   }
 
@@ -119,38 +119,38 @@ public struct Node: Sendable {
     let request: Value
     let version: Int16
     let until: Int64
-    /// Bytes that are still wanted.
+    /// The number of bytes still missing.
     var wanted: Int
     let logs: [LogID]
   }
 
   public let options: Options
   public internal(set) var brokers: [Broker]
-  /// Who may do what.
+  /// The users and their rights.
   public var access = AccessControl()
   var sessions: [ConnectionID: Session] = [:]
-  /// Another one for each cluster that is made anew; the journal keeps it.
+  /// A unique id for each newly created cluster; the journal stores it.
   public internal(set) var clusterID = ""
   var topics: [String: Topic] = [:]
   var namesByID: [[UInt8]: String] = [:]
   var groups: [ExactText: Group] = [:]
   var coordinators: [ExactText: Int32] = [:]
   var fetches: [ConnectionID: WaitingFetch] = [:]
-  /// No Fetch request's wait is over before this moment, in ticks; and no member's time or rebalance before the other.
+  /// A lower bound for the next Fetch timeout, in ticks; `groupsDue` is the one for group timeouts.
   var fetchesDue = Int64.max
   private var groupsDue = Int64.max
   var replies: [Group.Reply] = []
   var nextTopic: Int64 = 1
   var nextProducer: Int64 = 1_000
   var random: SeededGenerator
-  /// Answers that tests have ordered, by the request's number.
+  /// Injected errors, by API key.
   var faults: [Int16: [Int16]] = [:]
-  /// Records that were appended since the start.
+  /// The number of records appended since the start.
   public internal(set) var appended: UInt64 = 0
-  /// Why the last records were refused for want of room; nil after the next that were not.
+  /// The reason why the last records were rejected for lack of space; nil after a success.
   public internal(set) var storageProblem: String?
 
-  /// - Parameter seed: for ids of topics and members.
+  /// - Parameter seed: The seed for ids of topics and members.
   public init(brokers: [Broker], seed: UInt64, _ options: Options = Options()) {
     self.options = options
     self.brokers = brokers
@@ -165,7 +165,7 @@ public struct Node: Sendable {
     return id
   }
 
-  /// Answers that have become due, of this or earlier requests; each connection has one request at a time.
+  /// Returns the responses due for this or earlier requests; each connection has one request at a time.
   public mutating func takeReplies() -> [Group.Reply] {
     defer { replies = [] }
     return replies
@@ -238,7 +238,7 @@ public struct Node: Sendable {
     case 43: electLeaders(body)
     case 44: alterConfigs(body, isIncremental: true, storage)
     case 45: reassign(body)
-    // No replica is ever on its way to another node.
+    // Partition reassignments are never in progress.
     case 46: [:]
     case 47: deleteOffsets(body, storage)
     case 60: describeCluster(tellsRights: body["Rights"].isTrue, caller)
@@ -246,7 +246,7 @@ public struct Node: Sendable {
     }
   }
 
-  /// The answer to ApiVersions.
+  /// The response to ApiVersions.
   public static let versions: Value = [
     "Keys": .list(
       API.all.map { api in
@@ -257,14 +257,14 @@ public struct Node: Sendable {
       })
   ]
 
-  /// The earliest time, in ticks, at which `tick` may have something to do.
+  /// The next time, in ticks, at which `tick` may have something to do.
   public var nextDeadline: Int64 { min(fetchesDue, groupsDue) }
 
   private mutating func lookAtGroups() {
     groupsDue = groups.values.lazy.map(\.nextDeadline).min() ?? .max
   }
 
-  /// Ends the waits that are over.
+  /// Handles expired timeouts.
   public mutating func tick(at now: Moment, _ storage: any LogStorage) {
     if fetchesDue <= now.ticks {
       for (connection, fetch) in fetches where fetch.until <= now.ticks {
@@ -280,7 +280,7 @@ public struct Node: Sendable {
     lookAtGroups()
   }
 
-  /// A connection is gone, and with it what it waits for.
+  /// Drops a closed connection and its waiting requests.
   public mutating func disconnected(_ connection: ConnectionID, at now: Moment) {
     forgetFetch(connection)
     sessions[connection] = nil

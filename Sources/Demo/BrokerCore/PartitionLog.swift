@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A partition's log as a value: its segments, where batches are in them, and who wrote them. The bytes are the
-/// storage's.
+/// A partition's log as a value type: its segments, the positions of batches, and their producers. The storage holds
+/// the bytes.
 public struct PartitionLog: Sendable {
-  /// A run of batches; the last one is written to.
+  /// A sequence of batches; the last segment is active.
   public struct Segment: Sendable {
     public var id: SegmentID
     public var size = 0
-    /// The offset behind its last record.
+    /// The offset after its last record.
     public var end: Int64
     public var newestTime: Int64 = -1
-    /// When its first batch came.
+    /// The time of the first append.
     public var began: Int64
-    /// A batch every `indexInterval` bytes.
+    /// An index entry every `indexInterval` bytes.
     public var index: [(offset: Int64, place: Int)] = []
 
-    /// Takes a batch that lies at its end into account.
+    /// Adds a batch at the end of the segment.
     mutating func extend(_ offset: Int64, _ bytes: Int) {
       if size >= (index.last?.place ?? -PartitionLog.indexInterval) + PartitionLog.indexInterval {
         index.append((offset, size))
@@ -24,27 +24,27 @@ public struct PartitionLog: Sendable {
     }
   }
 
-  /// Where an offset lies.
+  /// The position of an offset.
   public struct Position: Equatable, Sendable {
     public var offset: Int64
     public var time: Int64
     public var epoch: Int32
   }
 
-  /// Bytes between two entries of a segment's index.
+  /// The number of bytes between two index entries.
   public static let indexInterval = 32 << 10
-  /// Batches whose places are known at least: who keeps up reads one of them.
+  /// The minimum number of recent batches with known positions: consumers that keep up read one of them.
   private static let recentBatches = 512
   public let id: LogID
   public internal(set) var segments: [Segment] = []
   public internal(set) var start: Int64 = 0
   public internal(set) var end: Int64 = 0
-  /// Each leader epoch with its first offset.
+  /// The leader epochs with their first offsets.
   public private(set) var epochs: [(epoch: Int32, offset: Int64)] = [(0, 0)]
   public internal(set) var producers: [Int64: ProducerState] = [:]
-  /// The newest batches of the last segment, each with its first offset.
+  /// The recent batches of the active segment with their base offsets.
   private var recent: [(offset: Int64, place: Int)] = []
-  /// Up to here compaction has looked at all keys.
+  /// The offset up to which compaction has processed all keys.
   public internal(set) var cleanEnd: Int64 = 0
 
   public init(_ id: LogID) { self.id = id }
@@ -59,7 +59,7 @@ public struct PartitionLog: Sendable {
     if epochs.count > 1_000 { epochs.removeFirst() }
   }
 
-  /// The last epoch up to the one that is asked for, and the offset behind its records; nil for one that is not known.
+  /// The last epoch that is not above the requested one, and its end offset; nil if unknown.
   public func endOfEpoch(_ asked: Int32) -> (epoch: Int32, end: Int64)? {
     guard let place = epochs.lastIndex(where: { $0.epoch <= asked }), asked <= epoch else {
       return nil
@@ -69,7 +69,7 @@ public struct PartitionLog: Sendable {
 
   // MARK: Writing
 
-  /// Appends a batch that has been checked; returns its offset.
+  /// Appends a checked batch; returns its base offset.
   public mutating func append(
     _ batch: ArraySlice<UInt8>, _ header: BatchHeader, _ settings: TopicSettings, now: Int64,
     _ storage: any LogStorage
@@ -99,7 +99,7 @@ public struct PartitionLog: Sendable {
       || now - last.began >= settings.segmentMilliseconds
   }
 
-  /// Takes a batch that lies at the end of the last segment into account.
+  /// Adds a batch stored at the end of the active segment.
   public mutating func note(_ header: BatchHeader, now: Int64) {
     let last = segments.count - 1
     let place = segments[last].size
@@ -118,9 +118,9 @@ public struct PartitionLog: Sendable {
 
   // MARK: Reading
 
-  /// The stored batches from the one with `offset` on: whole batches of together `atMost` bytes.
+  /// Returns the stored batches from the one containing `offset`: whole batches, up to `atMost` bytes.
   ///
-  /// - Parameter isFirst: one batch at least, however large.
+  /// - Parameter isFirst: Returns at least one batch, however large.
   public func read(
     from offset: Int64, atMost: Int, isFirst: Bool = true, _ storage: any LogStorage
   ) -> [StoredRange] {
@@ -141,7 +141,7 @@ public struct PartitionLog: Sendable {
     return ranges
   }
 
-  /// Bytes of the batches from the one with `offset` on.
+  /// The number of bytes from the batch containing `offset` to the end.
   public func bytes(from offset: Int64, _ storage: any LogStorage) -> Int {
     guard offset < end, let place = place(of: offset, storage) else { return 0 }
     return segments[place.segment...].reduce(-place.byte) { $0 + $1.size }
@@ -166,7 +166,7 @@ public struct PartitionLog: Sendable {
     return stop
   }
 
-  /// The segment and byte of the first batch that ends behind the offset.
+  /// The segment and position of the first batch that ends after the offset.
   private func place(
     of offset: Int64, _ storage: any LogStorage
   ) -> (segment: Int, byte: Int)? {
@@ -187,7 +187,7 @@ public struct PartitionLog: Sendable {
     return (low, byte)
   }
 
-  /// The last of the entries, which ascend, that it holds for.
+  /// The last entry that the condition holds for, by binary search.
   private static func last(
     _ entries: [(offset: Int64, place: Int)], where holds: ((offset: Int64, place: Int)) -> Bool
   ) -> (offset: Int64, place: Int)? {
@@ -209,7 +209,7 @@ public struct PartitionLog: Sendable {
     return BatchHeader(bytes[...])
   }
 
-  /// The first record of that time or a later one; nil if there is none.
+  /// The first record with this time or a later one; nil if there is none.
   public func position(atTime time: Int64, _ storage: any LogStorage) -> Position? {
     for segment in segments where segment.newestTime >= time {
       var byte = 0
@@ -225,7 +225,7 @@ public struct PartitionLog: Sendable {
     return nil
   }
 
-  /// The record with the newest time, the first of them; nil in an empty log.
+  /// The first record with the newest time; nil in an empty log.
   public func newest(_ storage: any LogStorage) -> Position? {
     guard let time = segments.map(\.newestTime).max(), time >= 0 else { return nil }
     return position(atTime: time, storage)
@@ -244,7 +244,7 @@ public struct PartitionLog: Sendable {
 
   // MARK: What goes
 
-  /// Moves the start of the log and removes the segments before it.
+  /// Advances the log's start offset and deletes the segments before it.
   public mutating func cut(to offset: Int64, _ storage: any LogStorage) {
     start = max(start, min(offset, end))
     while let first = segments.first, first.end <= start, segments.count > 1 || start == end {
@@ -254,7 +254,7 @@ public struct PartitionLog: Sendable {
     while epochs.count > 1, epochs[1].offset <= start { epochs.removeFirst() }
   }
 
-  /// Records that come with an old time stay as long, by default: every five minutes Kafka looks for old segments.
+  /// The minimum lifetime of records with old timestamps: Kafka checks retention every five minutes by default.
   private static let shortestStay: Int64 = 300_000
 
   private func isOld(_ segment: Segment, _ settings: TopicSettings, now: Int64) -> Bool {
@@ -263,7 +263,7 @@ public struct PartitionLog: Sendable {
     return limit >= 0 && age > limit && now - segment.began > min(limit, Self.shortestStay)
   }
 
-  /// Where the log has to begin by the topic's limits of bytes and time.
+  /// The start offset according to the topic's retention by size and time.
   public func startByRetention(_ settings: TopicSettings, now: Int64) -> Int64 {
     guard settings.isDeleting else { return start }
     var left = size
@@ -276,7 +276,7 @@ public struct PartitionLog: Sendable {
       kept = segment.end
     }
     guard let last = segments.last, kept == last.id.base || segments.count == 1 else { return kept }
-    // The segment that is written to goes only when all of it is too old.
+    // The active segment is deleted only if all of it is too old.
     return last.newestTime >= 0 && isOld(last, settings, now: now) ? end : kept
   }
 
@@ -285,7 +285,7 @@ public struct PartitionLog: Sendable {
     segments = []
   }
 
-  /// Forgets producers that have written nothing for so long.
+  /// Forgets producers that have written nothing since this time.
   public mutating func expireProducers(before time: Int64) {
     producers = producers.filter { $0.value.seen >= time }
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What a partition remembers of an idempotent producer: its epoch, and its last batches.
+/// A partition's state of an idempotent producer: its epoch and last batches.
 public struct ProducerState: Equatable, Sendable {
-  /// A batch that was appended.
+  /// An appended batch.
   public struct Entry: Equatable, Sendable {
     public var first: Int32
     public var last: Int32
@@ -10,17 +10,17 @@ public struct ProducerState: Equatable, Sendable {
     public var time: Int64
   }
 
-  /// A client has at most five batches of a partition on the way.
+  /// A client has at most five batches of a partition in flight.
   public static let remembered = 5
   public private(set) var epoch: Int16
   public private(set) var entries: [Entry] = []
-  /// When it was heard of last, in the broker's time.
+  /// The time of its last batch, by the broker's clock.
   public private(set) var seen: Int64
 
-  /// What becomes of a batch.
+  /// The decision about a batch.
   public enum Verdict: Equatable, Sendable {
     case append
-    /// It is there already.
+    /// The batch was already appended.
     case duplicate(Entry)
     case refuse(ErrorCode)
   }
@@ -30,7 +30,7 @@ public struct ProducerState: Equatable, Sendable {
     seen = now
   }
 
-  /// - Parameter state: of the batch's producer in this partition; nil for one that has written nothing here.
+  /// - Parameter state: The producer's state in this partition; nil if it has written nothing here.
   public static func judge(_ header: BatchHeader, _ state: ProducerState?) -> Verdict {
     guard let state, let last = state.entries.last else { return .append }
     if header.epoch < state.epoch { return .refuse(.invalidProducerEpoch) }

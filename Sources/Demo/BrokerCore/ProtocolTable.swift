@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A request of Kafka's protocol that the broker answers: its number, versions and fields.
+/// A request of Kafka's protocol that the broker supports: its API key, versions and fields.
 ///
-/// The fields are those of Kafka's message definitions, with one name for one thing: `Error`, `Topics`, `Name`,
-/// `Partitions`, `Index` are called so in requests and answers, by which a refusal is made of any request
+/// The fields are those of Kafka's message definitions, with consistent names: `Error`, `Topics`, `Name`, `Partitions`
+/// and `Index` are the same in requests and responses, so that an error response can be built for any request
 /// (`Refusal`).
 public struct API: Sendable {
   public let key: Int16
   public let name: String
   public let versions: ClosedRange<Int16>
-  /// The first version with compact lengths and tagged fields.
+  /// The first flexible version (compact lengths and tagged fields).
   public let flexibleFrom: Int16
   public let request: [FieldSchema]
   public let answer: [FieldSchema]
@@ -27,7 +27,7 @@ public struct API: Sendable {
     self.answer = FieldSchema.fields(answer)
   }
 
-  /// What ApiVersions tells, in the order of the numbers.
+  /// The APIs that ApiVersions reports, by API key.
   public static let all: [API] = [
     API(
       0, "Produce", 0...11, flexible: 9,
@@ -251,7 +251,7 @@ public struct API: Sendable {
       """),
   ]
 
-  /// The request of that number; nil for one that the broker does not know.
+  /// The request with this API key; nil if the broker does not support it.
   public static func numbered(_ key: Int16) -> API? { byKey[key] }
   private static let byKey = Dictionary(uniqueKeysWithValues: all.map { ($0.key, $0) })
 }

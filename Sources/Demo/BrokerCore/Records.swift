@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A record within a batch; what has no place here (headers) is in its bytes.
+/// A record within a batch; other parts (headers) are only in its bytes.
 public struct Record: Equatable, Sendable {
   public var offset: Int64
   public var time: Int64
-  /// nil for a record without a key.
+  /// The key; nil if the record has none.
   public var key: ArraySlice<UInt8>?
   public var isTombstone: Bool
-  /// Its length and what follows, as it lies in the batch.
+  /// The record as stored in the batch, including its length.
   public var bytes: ArraySlice<UInt8>
 }
 
 /// Reads the records of a batch.
 public enum Records {
-  /// What a compressed batch may become: a batch that unfolds to more is taken for unreadable.
+  /// The maximum decompressed size: a batch that exceeds it is treated as unreadable.
   static let mostBytes = 64 << 20
 
-  /// nil if they cannot be read: damaged, or compressed with a codec that the broker does not unfold.
+  /// Returns nil if the records are damaged, or compressed with an unsupported codec.
   public static func read(_ batch: ArraySlice<UInt8>, _ header: BatchHeader) -> [Record]? {
     guard batch.count >= header.size, header.count >= 0, let codec = header.codec else {
       return nil
@@ -57,7 +57,7 @@ public enum Records {
     return rest.isEmpty ? records : nil
   }
 
-  /// A signed number of variable length.
+  /// Reads a signed variable-length integer.
   static func varint(_ rest: inout ArraySlice<UInt8>) -> Int64? {
     var value: UInt64 = 0
     for shift in stride(from: UInt64(0), to: 70, by: 7) {
@@ -68,7 +68,7 @@ public enum Records {
     return nil
   }
 
-  /// The batch with these of its records alone, not compressed.
+  /// Returns the batch with only these of its records, uncompressed.
   static func batch(_ records: [Record], of batch: ArraySlice<UInt8>) -> [UInt8] {
     var bytes = Array(batch.prefix(BatchHeader.size))
     bytes[22] &= 0xF8

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Makes the answer that refuses a whole request: everything that it asks for gets the error.
+/// Builds the error response to a whole request: everything in the request gets the error.
 public enum Refusal {
   public static func answer(to request: Value, _ api: API, _ error: ErrorCode) -> Value {
     fields(api.answer, of: request, error)
@@ -31,7 +31,7 @@ public enum Refusal {
       })
   }
 
-  /// What a request names by its name alone, the answer by a field: the first of that kind.
+  /// A structure for an element that is a bare value in the request: it goes into the first field of its type.
   private static func named(_ element: Value, _ schema: [FieldSchema]) -> Value {
     let isText = element.optionalText != nil
     let field = schema.first {

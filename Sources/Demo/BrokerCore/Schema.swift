@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A field of a message: its type, and the versions in which it is there.
+/// A field of a message: its type, and the versions that have it.
 ///
-/// Written as a word, `Name:type` and then, in any order, `@2` or `@2-7` for its versions, `?` or `?2` if it may be
-/// null (from that version on), `#0` for its tag, `=-1` for a default other than zero. The types are `i8 i16 i32 i64`,
-/// `b` (boolean), `s` (string), `y` (bytes), `r` (records) and `u` (UUID), with `[]` before them for a list;
-/// `Name:[ … ]` is a list of structures and `Name:( … )` one structure, with what follows the name after the bracket.
+/// It is written as a word, `Name:type` followed in any order by `@2` or `@2-7` for its versions, `?` or `?2` if it can
+/// be null (from that version on), `#0` for its tag, `=-1` for a default other than zero. The types are `i8 i16 i32
+/// i64`, `b` (boolean), `s` (string), `y` (bytes), `r` (records) and `u` (UUID), prefixed with `[]` for a list; `Name:[
+/// … ]` is a list of structures and `Name:( … )` a structure, with the rest after the bracket.
 public final class FieldSchema: Sendable {
   public indirect enum Kind: Equatable, Sendable {
-    /// Bytes: 1, 2, 4 or 8.
+    /// The size in bytes: 1, 2, 4 or 8.
     case int(Int)
     case text, bytes, records, uuid
     case list(Kind)
@@ -18,13 +18,13 @@ public final class FieldSchema: Sendable {
   public let name: String
   public let kind: Kind
   public let versions: ClosedRange<Int16>
-  /// The first version in which it may be null.
+  /// The first version in which the field can be null.
   public let nullableFrom: Int16
   public let tag: UInt64?
-  /// What is written when an answer does not have it, and read where a version has none.
+  /// The value written if a response lacks the field, and read if the version lacks it.
   public let standard: Value
 
-  /// Parses the words of a message. A wrong word ends the process: schemas are constants.
+  /// Parses the words of a message. An invalid word terminates the process: schemas are constants.
   public static func fields(_ text: String) -> [FieldSchema] {
     var words = text.split(whereSeparator: \.isWhitespace)[...]
     let fields = parse(&words)
@@ -98,7 +98,7 @@ public final class FieldSchema: Sendable {
 }
 
 extension FieldSchema: Equatable {
-  /// Schemas are constants: each is equal to itself alone.
+  /// Schemas are constants, so they are compared by identity.
   public static func == (one: FieldSchema, other: FieldSchema) -> Bool { one === other }
 }
 

@@ -2,11 +2,11 @@
 
 /// The configuration of a topic, by Kafka's names.
 public struct TopicSettings: Equatable, Sendable {
-  /// A setting, its default, and the values that it takes.
+  /// A setting, its default, and its valid values.
   struct Entry: Sendable {
     let name: String
     let standard: String
-    /// As DescribeConfigs numbers types: 2 string, 3 integer, 5 long, 7 list, 1 boolean.
+    /// The type number in DescribeConfigs: 1 boolean, 2 string, 3 integer, 5 long, 7 list.
     let kind: Int8
     let isValid: @Sendable (String) -> Bool
   }
@@ -30,7 +30,7 @@ public struct TopicSettings: Equatable, Sendable {
     .init("message.timestamp.type", "CreateTime", 2) {
       $0 == "CreateTime" || $0 == "LogAppendTime"
     },
-    // Kept and told, and nothing more: batches stay in their producer's codec, and files are the broker's own affair.
+    // Stored and reported only: batches keep their producer's codec, and files have the broker's own format.
     .init("compression.type", "producer", 2) {
       ["producer", "uncompressed", "gzip", "snappy", "lz4", "zstd"].contains($0)
     },
@@ -45,9 +45,9 @@ public struct TopicSettings: Equatable, Sendable {
     .init("unclean.leader.election.enable", "false", 1) { $0 == "true" || $0 == "false" },
   ]
 
-  /// What was set.
+  /// The explicitly set values.
   public private(set) var given: [String: String] = [:]
-  // From the table of entries, defaults as well.
+  // Computed from the values and defaults.
   public private(set) var isDeleting = false
   public private(set) var isCompacting = false
   public private(set) var retentionMilliseconds: Int64 = 0
@@ -63,7 +63,7 @@ public struct TopicSettings: Equatable, Sendable {
 
   public init() { apply() }
 
-  /// Adds values to a list, or takes them out of it. Returns why not.
+  /// Adds values to a list or removes them. Returns an error message or nil.
   public mutating func amend(_ name: String, _ text: String, isAdding: Bool) -> String? {
     guard let entry = Self.entries.first(where: { $0.name == name }) else {
       return "unknown topic config name: \(name)"
@@ -77,7 +77,7 @@ public struct TopicSettings: Equatable, Sendable {
     return set(name, new.joined(separator: ","))
   }
 
-  /// Sets a value, or with nil the default again. Returns why not.
+  /// Sets a value, or restores the default if nil. Returns an error message or nil.
   public mutating func set(_ name: String, _ value: String?) -> String? {
     guard let entry = Self.entries.first(where: { $0.name == name }) else {
       return "unknown topic config name: \(name)"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Unfolds what an LZ4 frame holds (LZ4 frame format 1.6), as Kafka's clients write it. Checksums are not looked at: the
-/// batch has one.
+/// Decompresses an LZ4 frame (LZ4 frame format 1.6) as Kafka's clients write it. Checksums are ignored: the batch has
+/// one.
 enum LZ4 {
-  /// nil for damaged bytes, or more than `limit`.
+  /// Returns nil for damaged bytes, or output above `limit`.
   static func unfold(_ frame: ArraySlice<UInt8>, atMost limit: Int) -> [UInt8]? {
     var rest = frame
     guard rest.starts(with: [0x04, 0x22, 0x4D, 0x18]), rest.count > 7 else { return nil }
     rest = rest.dropFirst(4)
     let flags = rest.removeFirst()
     guard flags >> 6 == 1, flags & 1 == 0 else { return nil }
-    // The block's size, the content's size if it is given, and a checksum.
+    // The block size, the optional content size, and a checksum.
     rest = rest.dropFirst(1 + (flags & 8 != 0 ? 8 : 0) + 1)
     var output: [UInt8] = []
     while rest.count >= 4 {
@@ -64,9 +64,9 @@ enum LZ4 {
   }
 }
 
-/// Unfolds Snappy: one raw block, or the blocks of the Java library (`xerial`).
+/// Decompresses Snappy: one raw block, or the blocks of the Java library (`xerial`).
 enum Snappy {
-  /// nil for damaged bytes, or more than `limit`.
+  /// Returns nil for damaged bytes, or output above `limit`.
   static func unfold(_ bytes: ArraySlice<UInt8>, atMost limit: Int) -> [UInt8]? {
     var output: [UInt8] = []
     guard bytes.starts(with: [0x82] + Array("SNAPPY".utf8) + [0]) else {
@@ -86,7 +86,7 @@ enum Snappy {
     _ bytes: ArraySlice<UInt8>, into output: inout [UInt8], _ limit: Int
   ) -> Bool {
     var rest = bytes
-    // The length of what comes out, which the end of the block tells as well.
+    // The length of the output, which follows from the end of the block as well.
     while let byte = rest.popFirst(), byte >= 0x80 {}
     while let tag = rest.popFirst() {
       var length = Int(tag >> 2) + 1
@@ -117,7 +117,7 @@ enum Snappy {
 }
 
 extension [UInt8] {
-  /// Appends `length` bytes of those that begin `distance` before the end, which may overlap. False if there are none.
+  /// Copies `length` bytes from `distance` bytes before the end, which may overlap. False if that is impossible.
   fileprivate mutating func repeatTail(_ distance: Int, _ length: Int, _ limit: Int) -> Bool {
     guard distance > 0, distance <= count, count + length <= limit else { return false }
     let from = count - distance

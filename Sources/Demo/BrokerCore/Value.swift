@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A value of Kafka's protocol: what a request or an answer consists of. Booleans are integers.
+/// A value in Kafka's protocol, of which requests and responses consist. Booleans are integers.
 public enum Value: Equatable, Sendable {
   case null
   case int(Int64)
@@ -8,7 +8,7 @@ public enum Value: Equatable, Sendable {
   case bytes(ArraySlice<UInt8>)
   case list([Value])
   case fields([Field])
-  /// Records that are read from the storage when the answer is written.
+  /// Records that are read from the storage when the response is written.
   case stored([StoredRange])
 
   public struct Field: Equatable, Sendable {
@@ -21,7 +21,7 @@ public enum Value: Equatable, Sendable {
     }
   }
 
-  /// The field of that name; null if there is none.
+  /// The field with this name; null if there is none.
   public subscript(name: String) -> Value {
     guard case .fields(let fields) = self else { return .null }
     for field in fields where field.name == name { return field.value }
@@ -32,19 +32,19 @@ public enum Value: Equatable, Sendable {
   public var int32: Int32 { Int32(truncatingIfNeeded: int) }
   public var isTrue: Bool { int != 0 }
   public var isNull: Bool { self == .null }
-  /// The text; empty for null.
+  /// The string; empty for null.
   public var text: String { optionalText ?? "" }
   public var optionalText: String? { if case .text(let value) = self { value } else { nil } }
   public var bytes: ArraySlice<UInt8> { if case .bytes(let value) = self { value } else { [] } }
   public var list: [Value] { if case .list(let values) = self { values } else { [] } }
 
-  /// The same structure with another value of a field.
+  /// Returns the same structure with another value of a field.
   public func with(_ name: String, _ value: Value) -> Value {
     guard case .fields(let fields) = self else { return self }
     return .fields(fields.filter { $0.name != name } + [Field(name: name, value: value)])
   }
 
-  /// The list that `body` makes of the elements.
+  /// Returns the list of the transformed elements.
   public func map(_ body: (Value) -> Value) -> Value { .list(list.map(body)) }
 
   public static func optional(_ text: String?) -> Value { text.map { .text($0) } ?? .null }

@@ -5,7 +5,7 @@ public import Contract
 public struct BrokerTopic: Sendable {
   public let name: String
   public let partitions: Int
-  /// Its configuration, by Kafka's names.
+  /// The topic's configuration, by Kafka's names.
   public let settings: [(name: String, value: String)]
 
   public init(
@@ -16,7 +16,7 @@ public struct BrokerTopic: Sendable {
     self.settings = settings
   }
 
-  /// A topic of the pipeline, as it has to be on any cluster.
+  /// A topic of the pipeline, as required on any cluster.
   public init(_ topic: TopicSpecification) {
     self.init(topic.name, partitions: Int(topic.partitions), settings: topic.settings)
   }

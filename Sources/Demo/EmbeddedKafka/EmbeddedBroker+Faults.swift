@@ -3,7 +3,7 @@ import Broker
 import BrokerCore
 public import Kafka
 
-/// Faults on demand: what the broker can be made to do to its clients.
+/// Faults on demand: how the broker can misbehave towards its clients.
 extension EmbeddedBroker {
   /// The requests that faults can be injected into.
   public enum Request: Int16, Sendable, CaseIterable {
@@ -20,9 +20,9 @@ extension EmbeddedBroker {
     case initProducerID = 22
   }
 
-  /// An answer to inject.
+  /// An error to inject.
   public enum Fault: Int32, Sendable, CaseIterable {
-    /// The connection is closed before the request is looked at.
+    /// Closes the connection before the request is handled.
     case disconnect = -195
     case outOfOrderSequence = 45
     case unknownProducer = 59
@@ -44,20 +44,19 @@ extension EmbeddedBroker {
     case policyViolation = 44
   }
 
-  /// The next requests of that kind are answered with these faults, one each.
+  /// Answers the next requests of that kind with these faults, one each.
   public func inject(_ faults: [Fault], into request: Request) {
     server.withNode { node, _ in
       node.inject(faults.map { Int16($0.rawValue) }, into: request.rawValue)
     }
   }
 
-  /// Takes back the faults that have not been used.
+  /// Removes unused faults.
   public func clearFaults(of request: Request) {
     server.withNode { node, _ in node.clearFaults(of: request.rawValue) }
   }
 
-  /// Sets the cluster's error for a topic when it is asked for its partitions, from now on; nil returns the partitions
-  /// again.
+  /// Sets the error returned for a topic's metadata from now on; nil returns the metadata again.
   public func setTopic(_ name: String, fault: Fault?) {
     let error = fault.flatMap { ErrorCode(rawValue: Int16($0.rawValue)) }
     server.withNode { node, _ in _ = node.setTopic(name, error) }
@@ -68,12 +67,12 @@ extension EmbeddedBroker {
 
   public func setUp(broker: Int32 = 1) { try? server.setUp(true, broker: broker) }
 
-  /// Delays every answer of a broker.
+  /// Delays every response of a broker.
   public func setRoundTrip(milliseconds: Int32, broker: Int32 = 1) {
     server.setRoundTrip(milliseconds: Int64(milliseconds), broker: broker)
   }
 
-  /// Makes another broker the leader of a partition; -1 for none. Throws when there is no such topic or broker.
+  /// Makes another broker the leader of a partition; -1 for none. Throws if there is no such topic or broker.
   public func setLeader(
     topic: String, partition: Int32, broker: Int32
   ) throws(KafkaError) {
@@ -89,10 +88,10 @@ extension EmbeddedBroker {
     guard isDone else { throw .invalid("broker \(broker) cannot coordinate \(group)") }
   }
 
-  /// Ends a partition's log with the marker of a committed transaction of producer 1: an offset that is no record.
+  /// Appends the marker of a committed transaction of producer 1 to a partition's log: an offset without a record.
   public func appendMarker(to topic: String, partition: Int32 = 0) {
     var writer = MessageWriter()
-    // Base offset, length, leader epoch, format, checksum; then transactional and control, offsets, times, and one record.
+    // Base offset, length, leader epoch, format, checksum; then transactional and control, offsets, times, one record.
     for (number, size) in [
       (0, 8), (0, 4), (0, 4), (2, 1), (0, 4), (0x30, 2), (0, 4), (0, 8), (0, 8),
     ] {
@@ -110,7 +109,7 @@ extension EmbeddedBroker {
     }
   }
 
-  /// Removes the records of a partition before an offset, as retention does.
+  /// Deletes the records of a partition before an offset, as retention does.
   public func dropRecords(of topic: String, partition: Int32 = 0, before offset: Int64) {
     server.withNode { node, storage in
       try? node.cut(topic, Int(partition), to: offset, storage)

@@ -3,28 +3,27 @@ import Broker
 public import BrokerCore
 public import Kafka
 
-/// The Kafka broker of one machine inside this process (`BrokerServer`), as the commands and the tests use it. Safe to use
-/// from any thread.
+/// The Kafka broker inside this process (`BrokerServer`), as commands and tests use it. Safe to use from any thread.
 public final class EmbeddedBroker: Sendable {
   let server: BrokerServer
 
-  /// The number of brokers that it pretends to be; they are numbered from 1.
+  /// The number of brokers that it simulates, numbered from 1.
   public var brokers: Int { server.count }
   /// `host:port[,host:port…]` for clients in any process of this machine.
   public var bootstrap: String { server.bootstrap }
-  /// Records that were written since its start.
+  /// The number of records written since the start.
   public var records: UInt64 { server.withNode { node, _ in node.appended } }
-  /// Why the last records were refused for want of room; nil if they were not.
+  /// The reason why the last records were rejected for lack of space; nil if they were not.
   public var storageProblem: String? { server.withNode { node, _ in node.storageProblem } }
 
-  /// Starts the broker and creates those of its topics that it does not have.
+  /// Starts the broker and creates the missing topics.
   ///
   /// - Parameters:
-  ///   - brokers: how many brokers it pretends to be.
-  ///   - port: of the first of them, on 127.0.0.1; 0 takes a free one.
-  ///   - folder: where it keeps its records; nil keeps them in memory.
-  ///   - access: who may do what.
-  ///   - createsTopics: makes a topic that a client asks for and that is not there.
+  ///   - brokers: The number of brokers to simulate.
+  ///   - port: The port of the first broker on 127.0.0.1; 0 uses a free one.
+  ///   - folder: The folder for records; nil keeps them in memory.
+  ///   - access: The users and their rights.
+  ///   - createsTopics: Whether a missing topic is created when a client asks for it.
   public init(
     _ topics: [BrokerTopic] = [], brokers: Int = 1, port: UInt16 = 0, folder: String? = nil,
     access: AccessControl = AccessControl(), createsTopics: Bool = false
@@ -43,13 +42,13 @@ public final class EmbeddedBroker: Sendable {
     for topic in topics { try createTopic(topic) }
   }
 
-  /// Changes who may do what: from the next request on, also on connections that are there already.
+  /// Changes the users and their rights, effective from the next request, also on existing connections.
   public func changeAccess(_ change: @escaping @Sendable (inout AccessControl) -> Void) {
     server.withNode { node, _ in change(&node.access) }
   }
 
-  /// Creates a topic that is not there yet: the only way in which one comes to be, beside a client's CreateTopics and,
-  /// with `createsTopics`, Metadata.
+  /// Creates a missing topic. Otherwise topics are created only by a client's CreateTopics and, with `createsTopics`,
+  /// Metadata.
   public func createTopic(_ topic: BrokerTopic) throws(KafkaError) {
     var settings = TopicSettings()
     for (name, value) in topic.settings {

@@ -3,14 +3,14 @@ import CommandKit
 public import ServiceKit
 import Settings
 
-/// The program `martlet-lab`: those commands of `martlet` that start a broker and the simulator on this machine, for
+/// The program `martlet-lab`: the commands of `martlet` that start a broker and the simulator on this machine, for
 /// trials, tests and benchmarks.
 public enum LabCommand {
   public static var commands: [any Service.Type] {
     [UpCommand.self, DemoCommand.self, BrokerCommand.self, KeysGenerateCommand.self]
   }
 
-  /// Runs the command that the process's arguments name, under `martlet`'s name.
+  /// Runs the command named by the process's arguments, under `martlet`'s name.
   public static func main() -> Never {
     runCommands(
       program: "martlet",
@@ -19,7 +19,7 @@ public enum LabCommand {
   }
 }
 
-/// `martlet completion -- words up …`: the settings of this program's commands.
+/// `martlet completion -- words up …`: completes the settings of this program's commands.
 enum LabCompletion: Service {
   static let name = "completion"
   static let summary = "Completes the commands of this program, for martlet completion."

@@ -4,10 +4,10 @@ import Glibc
 import ServiceKit
 import Telemetry
 
-/// Records who has changed what by a command: a line in the command's log, and the same in the system's (syslog,
-/// facility authpriv), which is still there when the terminal is gone.
+/// Records who has changed what with a command, in the command's log and in syslog (facility authpriv), which outlives
+/// the terminal.
 enum Audit {
-  /// `user@host` by the system's account, with who became it by sudo: `root (sudo ann)@host`. USER could say anything.
+  /// `user@host` by the system account, with the user before sudo: `root (sudo ann)@host`. `USER` is not trustworthy.
   static let actor: String = {
     let user = getpwuid(getuid()).map { String(cString: $0.pointee.pw_name) } ?? "\(getuid())"
     let sudo = getenv("SUDO_USER").map { " (sudo \(TerminalText.plain(String(cString: $0))))" }
@@ -21,8 +21,8 @@ enum Audit {
   private static let priority: Int32 = 10 << 3 | 5
 
   /// - Parameters:
-  ///   - deed: what was done, such as `replay`.
-  ///   - subject: to what, with counts.
+  ///   - deed: The action, such as `replay`.
+  ///   - subject: The objects of the action, with counts.
   static func note(_ deed: String, _ subject: String, _ context: ServiceContext) {
     context.log.info("audit", ["by": actor, "deed": deed, "subject": subject])
     let time = Timestamp.text(milliseconds: WallClock.milliseconds())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 
-/// The remedy for a refusal of channel management, for the person at the keyboard.
+/// Advice to the operator about an error of channel management.
 enum ChannelAdvice {
-  /// Words for every reason of APNs that channel management may give, or for the status of an unknown one.
+  /// Returns advice for every reason that channel management can give, or for the status of an unknown one.
   static func text(_ response: GatewayResponse) -> String {
     guard let reason = response.reason else { return text(status: response.status) }
     switch reason {

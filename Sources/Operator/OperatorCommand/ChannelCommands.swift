@@ -2,7 +2,7 @@
 public import ServiceKit
 public import Settings
 
-/// `martlet channels create`: a new broadcast channel.
+/// `martlet channels create`: creates a broadcast channel.
 public enum ChannelsCreateCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(
@@ -37,7 +37,7 @@ public enum ChannelsCreateCommand: Service {
   }
 }
 
-/// `martlet channels list`: the channels of an app, or one of them.
+/// `martlet channels list`: lists the channels of an app, or shows one of them.
 public enum ChannelsListCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(

@@ -7,12 +7,12 @@ import Records
 import ServiceKit
 import Settings
 
-/// One request to channel management (Apple, "Sending channel management requests to APNs"), its answer, and
-/// what is said about it.
+/// One request to channel management (Apple, "Sending channel management requests to APNs"), its response, and the
+/// output.
 struct ChannelSession {
   private let settings: ChannelSettings
   private let context: ServiceContext
-  /// `--timeout` bounds everything: Kafka, the provider token, the gateway's answer.
+  /// The limit of `--timeout` for everything: Kafka, the provider token, the gateway's response.
   private let timeLimit: TimeLimit
   private let output: (String) -> Void
 
@@ -28,7 +28,7 @@ struct ChannelSession {
 
   private var place: String { "\(settings.app) in \(settings.environment)" }
 
-  /// Makes a channel. `storesLast`: APNs keeps the last broadcast for devices that were away.
+  /// Creates a channel. With `storesLast`, APNs stores the last broadcast for devices that are offline.
   func create(storesLast: Bool) throws(ServiceFailure) {
     let body: JSONValue = [
       "message-storage-policy": .integer(storesLast ? 1 : 0), "push-type": "LiveActivity",
@@ -123,7 +123,7 @@ struct ChannelSession {
     return answer
   }
 
-  /// A random UUID (RFC 9562 §5.4).
+  /// Generates a random UUID (RFC 9562 §5.4).
   private static func newID() -> NotificationID {
     NotificationID(
       high: UInt64.random(in: .min ... .max) & 0xFFFF_FFFF_FFFF_0FFF | 0x4000,
@@ -142,7 +142,7 @@ struct ChannelSession {
     output(String(decoding: JSONValue.object(object).text, as: UTF8.self))
   }
 
-  /// Classifies an answer by the table for pushes. Channel management says 200, 201 or 204 for success.
+  /// Classifies a response by the table for pushes. Channel management uses 200, 201 or 204 for success.
   private static func read(
     _ answer: HTTP2Client.Answer, sent: NotificationID? = nil
   ) -> GatewayAnswer {

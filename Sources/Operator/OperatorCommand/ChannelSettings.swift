@@ -8,7 +8,7 @@ import ServiceKit
 public import Settings
 import TLS
 
-/// The settings of every `martlet channels` command: which app, which gateway, and how to authenticate.
+/// The settings of every `martlet channels` command: the app, the gateway, and the authentication.
 public struct ChannelSettings: DeclaredSettings, Sendable {
   @Declared(
     .text(
@@ -91,7 +91,7 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
   var gateway: Endpoint { environment == .sandbox ? sandboxGateway : productionGateway }
   var timeoutMilliseconds: Int { Int(timeout) }
 
-  /// The roots and the client certificate, which are tried here.
+  /// Loads the roots and the client certificate, to check them here.
   private func identity(
     _ values: SettingValues
   ) throws(SettingErrors) -> HTTP2Client.Identity {
@@ -115,7 +115,7 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
     }
   }
 
-  /// Throws for an id that no channel can have.
+  /// Throws if an id cannot be a channel id.
   static func check(channel: String, _ values: SettingValues) throws(SettingErrors) {
     do throws(ChannelID.Problem) { try ChannelID.validate(channel.utf8.span) } catch {
       throw values.error("channel", "\(error)")

@@ -2,7 +2,7 @@
 import APNS
 import Settings
 
-/// Settings that several commands share, so that each is declared and explained once.
+/// Settings that several commands share, so that each is declared and documented once.
 enum CommandSettings {
   static let progress = SettingKey<Bool>.boolean(
     "progress", default: true, "Show progress on standard error.")
@@ -13,11 +13,11 @@ enum CommandSettings {
   static let isDryRun = SettingKey<Bool>.boolean(
     "dry-run", "Only report what would be done.")
 
-  /// Where the command prints one object.
+  /// For commands that print one object.
   static let isJSON = SettingKey<Bool>.boolean(
     "json", "Print the result as JSON, for programs: one object in each line.")
 
-  /// Where a device token is shortened otherwise.
+  /// For commands that otherwise shorten device tokens.
   static let revealsTokens = SettingKey<Bool>.boolean("reveal", "Show device tokens in full.")
 
   static let limit = SettingKey<Int>.integer(
@@ -25,11 +25,11 @@ enum CommandSettings {
 
   static let app = SettingKey<String?>.text("app", placeholder: "APP", "Only this app.")
 
-  /// nil for both.
+  /// The environment; nil for both.
   static let environment = SettingKey<String?>.choice(
     "environment", of: Environment.allCases.map(\.description), "Only this environment.")
 
-  /// Where both cannot be meant.
+  /// For commands that need exactly one environment.
   static let oneEnvironment = SettingKey<String>.choice(
     "environment", of: Environment.allCases.map(\.description), default: "production",
     "The environment that is meant.")
@@ -46,7 +46,7 @@ enum CommandSettings {
     "database", use: .database,
     "The database of martlet-scheduler: a SQLite file, or a postgresql:// URL. It is only read.")
 
-  /// Where the topic says the same, but more slowly.
+  /// For commands that can also read the topic, more slowly.
   static let scheduleIfAny = SettingKey<String?>.path(
     "database", use: .database,
     "The database of martlet-scheduler: a SQLite file, or a postgresql:// URL. It is only read. Without it push.schedule"

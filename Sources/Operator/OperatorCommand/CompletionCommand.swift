@@ -3,12 +3,12 @@ import CommandKit
 public import ServiceKit
 public import Settings
 
-/// `martlet completion SHELL`: what makes a shell complete this command.
+/// `martlet completion SHELL`: prints the script that completes this command in a shell.
 public enum CompletionCommand: Service {
   /// The requested text.
   public enum Settings: Sendable {
     case script(String)
-    /// The words that may follow these; the scripts ask that.
+    /// The words that can follow these; the scripts request this.
     case words([String])
   }
 
@@ -39,7 +39,7 @@ public enum CompletionCommand: Service {
     switch settings {
     case .script(let text): StandardOutput.write(text)
     case .words(let words):
-      // The program that has a command knows its settings. Without it there is nothing to complete.
+      // The program that has a command knows its settings. Without the program there is nothing to complete.
       if LabProgram.sibling.hasCommand(Array(words.dropLast())) {
         _ = LabProgram.sibling.run(program: "martlet", ["completion", "--", "words"] + words)
       } else {
@@ -48,7 +48,7 @@ public enum CompletionCommand: Service {
     }
   }
 
-  /// The commands by their settings, and those of `martlet-lab` by their names.
+  /// Completes the commands by their settings, and those of `martlet-lab` by their names.
   private static func answer(_ words: [String]) -> String {
     CompletionAnswer.text(
       MartletCommand.commands.map {

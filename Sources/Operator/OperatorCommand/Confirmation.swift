@@ -2,9 +2,9 @@
 import Glibc
 import ServiceKit
 
-/// Asks before something that cannot be taken back.
+/// Asks for confirmation before an action that cannot be undone.
 enum Confirmation {
-  /// Goes on only after `yes` on a terminal. Not on a terminal it throws and names `--yes`.
+  /// Continues only after `yes` on a terminal. Without a terminal it throws an error that names `--yes`.
   static func ask(_ deed: String) throws(ServiceFailure) {
     guard isatty(0) == 1, StandardError.isTerminal else {
       throw ServiceFailure("not a terminal; pass --yes to \(deed)")

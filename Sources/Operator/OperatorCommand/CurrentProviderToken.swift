@@ -9,11 +9,11 @@ import Kafka
 import Records
 import ServiceKit
 
-/// The provider token that a sender would use now, read from its topic: the operator's command holds no
-/// signing keys.
+/// The provider token that a sender would use now, read from its topic, because the operator's command has no signing
+/// keys.
 enum CurrentProviderToken {
-  /// The `authorization` value for an app in an environment. Throws when no usable token is there, and when Kafka
-  /// does not say so within the time.
+  /// Returns the `authorization` value for an app in an environment. Throws if there is no usable token, or if Kafka
+  /// does not respond in time.
   static func authorization(
     app: String, _ environment: Environment, _ names: TopicNames,
     _ configuration: KafkaConfiguration, _ seal: TokenSeal, _ timeLimit: TimeLimit,
@@ -52,7 +52,7 @@ enum CurrentProviderToken {
 
   /// Reads the topic to its end.
   ///
-  /// - Returns: why tokens could not be opened; nil when the time was up before the end.
+  /// - Returns: The reasons why tokens could not be opened; nil if time ran out before the end of the topic.
   private static func follow(
     _ topic: String, _ configuration: KafkaConfiguration, _ seal: TokenSeal,
     _ timeLimit: TimeLimit, into book: inout ProviderTokenBook, _ context: ServiceContext
@@ -60,7 +60,7 @@ enum CurrentProviderToken {
     let table = try KafkaTable(configuration, topic: topic)
     defer { table.close() }
     let parser = JSONParser()
-    // The newest record of each credential counts; a table may hand over older ones too.
+    // The newest record of each credential counts; a table may also deliver older ones.
     var problems: [String: TokenSealProblem] = [:]
     var updates: [ProviderTokenBook.Update] = []
     while !table.isCaughtUp && timeLimit.left > 0 && !context.signals.isStopping {
@@ -71,7 +71,7 @@ enum CurrentProviderToken {
           problems[name] = nil
           return updates.append(.lost(credential: name))
         }
-        // A record that is none is the signer's affair.
+        // Invalid records are the signer's concern.
         guard let record = try? ProviderTokenRecord(value, key: name, parser: parser) else {
           return
         }

@@ -7,7 +7,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet dead-letters list`: what ended, and why; with a position or an id, all about one.
+/// `martlet dead-letters list`: lists dead letters with their reasons; with a position or id, shows one in full.
 public enum DeadLettersListCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
@@ -16,7 +16,7 @@ public enum DeadLettersListCommand: Service {
     var filter = DeadLetterFilter()
     @Declared(CommandSettings.isJSON) var isJSON: Bool
     @Declared(CommandSettings.revealsTokens) var revealsTokens: Bool
-    /// The position or id of those that are shown whole; nil for a list.
+    /// The position or id of the letters to show in full; nil for a list.
     var wanted: String?
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
@@ -54,7 +54,7 @@ public enum DeadLettersListCommand: Service {
     }
   }
 
-  /// - Parameter print: takes a line; false when the reader has gone.
+  /// - Parameter print: Prints a line; returns false when the reader has gone.
   static func list(
     _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
   ) throws(ServiceFailure) {
@@ -88,7 +88,7 @@ public enum DeadLettersListCommand: Service {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
     var filter = settings.filter
-    // It would count letters that are not meant.
+    // The limit would also count other letters.
     filter.limit = 0
     let scan = try DeadLetterScan(cluster, settings.names, filter, context)
     let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
@@ -112,7 +112,7 @@ public enum DeadLettersListCommand: Service {
   }
 }
 
-/// `martlet dead-letters replay`: back to where they came from.
+/// `martlet dead-letters replay`: sends dead letters back to their topics.
 public enum DeadLettersReplayCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
@@ -131,7 +131,7 @@ public enum DeadLettersReplayCommand: Service {
     public init() {}
   }
 
-  /// Replaying more dead letters than this needs a confirmation.
+  /// The number of dead letters above which a replay needs a confirmation.
   static let fewLetters = 20
 
   public static let name = "dead-letters replay"
@@ -179,7 +179,7 @@ public enum DeadLettersReplayCommand: Service {
     }
   }
 
-  /// Counts first, asks if it is many, then produces.
+  /// Counts the letters, asks if there are many, then produces.
   static func replay(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) -> ReplayResult {

@@ -11,7 +11,7 @@ import ServiceKit
 struct DeadLetterEntry {
   let partition: Int32
   let offset: Int64
-  /// When it was written, in milliseconds: the header's word, or Kafka's.
+  /// The time of writing in milliseconds, from the header or from Kafka.
   let at: Int64
   let key: [UInt8]?
   let value: [UInt8]?
@@ -24,7 +24,7 @@ struct DeadLetterEntry {
       value: record.value.baseAddress == nil ? nil : Array(record.value), headers: record.headers)
   }
 
-  /// - Parameter timestamp: of the record, in milliseconds.
+  /// - Parameter timestamp: The record's timestamp in milliseconds.
   init(
     partition: Int32, offset: Int64, timestamp: Int64, key: [UInt8]?, value: [UInt8]?,
     headers: [KafkaHeader]
@@ -37,17 +37,17 @@ struct DeadLetterEntry {
     at = letter.at ?? timestamp
   }
 
-  /// `partition/offset`: how `list` names it and `show` finds it.
+  /// `partition/offset`: the form in which `list` prints it and `show` finds it.
   var place: String { "\(partition)/\(offset)" }
   var reason: String { letter.reason }
   var detail: String { letter.detail }
   var stage: String { letter.stage }
-  /// `topic/partition/offset` of the record that ended; empty if it is not known.
+  /// `topic/partition/offset` of the failed record; empty if unknown.
   var origin: String { letter.origin?.description ?? "" }
   /// The topic of that record.
   var originTopic: String { letter.origin?.topic ?? "" }
 
-  /// The envelope and body of a letter from the sender; nil for one that has none.
+  /// The envelope and body of a letter from the sender; nil if it has none.
   var envelope: Envelope? {
     guard let value, Envelope.begins(value) else { return nil }
     return try? Envelope.parse(value.span, types: .any, lanes: .any)
@@ -59,7 +59,7 @@ struct DeadLetterEntry {
     return String(decoding: value[range.indices], as: UTF8.self)
   }
 
-  /// The app's bundle id, where the record says it.
+  /// The app's bundle id, if the record has one.
   func app(_ parser: JSONParser) -> String? {
     if let envelope { return text(envelope.app) }
     if let value, let app = (try? parser.parse(value))?["app"]?.string { return app }
@@ -69,10 +69,10 @@ struct DeadLetterEntry {
   var apnsID: String? { letter.apnsID ?? envelope.map { text($0.idText) } }
   var requestID: String? { letter.requestID }
 
-  /// The `apns-id`, or the request's id, where there is one.
+  /// The `apns-id` or the request's id, if any.
   var id: String { apnsID ?? requestID ?? "" }
 
-  /// True if this is its `apns-id`, in either case, or its request's id.
+  /// Whether this is its `apns-id`, in either case, or its request's id.
   func has(id wanted: ExactText) -> Bool {
     requestID?.exact == wanted
       || apnsID.map { $0.lowercased().exact == wanted.text.lowercased().exact } ?? false

@@ -7,7 +7,7 @@ import JSON
 import ServiceKit
 public import Settings
 
-/// Which dead letters a command is about.
+/// Selects the dead letters that a command is about.
 public struct DeadLetterFilter: DeclaredSettings, Sendable {
   @Declared(
     .choice(
@@ -45,18 +45,18 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
   @Declared(.integer("limit", default: 0, "Most dead letters to process; 0 means no limit."))
   var limit: Int
 
-  /// Milliseconds since the epoch; the first that counts.
+  /// The start of the time range, in milliseconds since the epoch, inclusive.
   var since: Int64?
-  /// The first that no longer counts.
+  /// The end of the time range, exclusive.
   var until: Int64?
   /// The full name of the topic that the record came from.
   var topic: String?
-  /// `PARTITION/OFFSET` of each letter that is meant; empty means any.
+  /// `PARTITION/OFFSET` of each selected letter; empty for any.
   var places: Set<String> = []
 
   public init() {}
 
-  /// - Parameter places: `PARTITION/OFFSET` of each letter that is meant.
+  /// - Parameter places: `PARTITION/OFFSET` of each selected letter.
   init(
     _ values: SettingValues, _ names: TopicNames, places words: [String] = [],
     now: Int64 = WallClock.milliseconds()
@@ -77,7 +77,7 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
     if !problems.isEmpty { throw SettingErrors(problems) }
   }
 
-  /// The place of a letter as `list` prints it; the topic may stand before it.
+  /// Parses a letter's place as `list` prints it, with or without the topic.
   private static func place(_ text: String, _ names: TopicNames) -> String? {
     let prefix = names.deadLetters + "/"
     let short = text.hasPrefix(prefix) ? text.dropFirst(prefix.count) : text[...]
@@ -88,13 +88,13 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
     return "\(partition)/\(offset)"
   }
 
-  /// True if it does not restrict which letters are meant; a limit does not.
+  /// Whether it selects all letters; a limit does not matter.
   var isOpen: Bool {
     reason == nil && stage == nil && app == nil && since == nil && until == nil && topic == nil
       && id == nil && places.isEmpty
   }
 
-  /// After so many letters there is no other one to look for; nil when only the end of the topic tells.
+  /// The number of matches after which no other can follow; nil if only the end of the topic is certain.
   var most: Int? {
     switch (limit, places.count) {
     case (0, 0): nil
@@ -113,7 +113,7 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
     return moment
   }
 
-  /// Fails if letters that were named are not among those found: a slip of the hand is not passed over.
+  /// Fails if letters given by place or id were not found: a typing error must not go unnoticed.
   func demand(_ found: Set<String>) throws(ServiceFailure) {
     guard found.count < most ?? 0 else { return }
     let missing = places.subtracting(found).sorted()
@@ -123,7 +123,7 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
         + ", or a filter excludes it")
   }
 
-  /// True if a letter is meant. The limit is the reader's affair.
+  /// Whether a letter is selected. The reader applies the limit.
   func matches(_ letter: DeadLetterEntry, _ parser: JSONParser) -> Bool {
     if !places.isEmpty, !places.contains(letter.place) { return false }
     if let reason, letter.reason != reason { return false }
@@ -132,7 +132,7 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
     if let until, letter.at >= until { return false }
     if let topic, letter.originTopic.exact != topic.exact { return false }
     if let id, !letter.has(id: id.exact) { return false }
-    // Last, for it reads the value.
+    // Last, because it reads the value.
     if let app, letter.app(parser)?.exact != app.exact { return false }
     return true
   }

@@ -8,10 +8,10 @@ import ServiceKit
 
 /// The result of a replay, or of a dry run.
 struct ReplayResult: Equatable {
-  /// Records by the topic that they went to.
+  /// The number of records by destination topic.
   var sent: [String: Int] = [:]
   var skipped: [ReplayPlan.Obstacle: Int] = [:]
-  /// Records that Kafka will never take.
+  /// The number of records that Kafka rejected permanently.
   var refused = 0
   var wasStopped = false
 
@@ -24,7 +24,7 @@ struct ReplayResult: Equatable {
     }
   }
 
-  /// The summary, a line for each outcome.
+  /// The summary, one line per outcome.
   func lines(isDryRun: Bool) -> [String] {
     let verb = isDryRun ? "would be replayed" : "replayed"
     var lines = sent.sorted { $0.key < $1.key }.map { "\($0.value) \(verb) to \($0.key)" }
@@ -85,21 +85,21 @@ final class DeadLetterReplayer {
       cluster, [names.requests] + names.lanes.all.map { names.notifications($0) }, context)
   }
 
-  /// Replays one letter; false when the command is being stopped.
+  /// Replays one letter; returns false if the command is being stopped.
   func replay(_ letter: DeadLetterEntry) throws(ServiceFailure) -> Bool {
     let plan = planner.plan(letter, now: WallClock.milliseconds())
     guard case .send(let name, let key, let value) = plan else {
       result.count(plan)
       return true
     }
-    // A notification has it in its envelope, and nothing else has one.
+    // A notification has it in its envelope; other records have none.
     let trace =
       [names.requests, names.campaignRequests].contains(name) ? letter.letter.traceParent : nil
     let headers = trace.map { [KafkaHeader(TraceParent.header, $0)] } ?? []
     return try output.produce(name, key: key, value: value, headers: headers)
   }
 
-  /// Waits until Kafka has answered for everything.
+  /// Waits until Kafka has acknowledged or rejected everything.
   func finish() throws(ServiceFailure) {
     try output.finish()
     (result.sent, result.refused) = (output.sent, output.refused)

@@ -5,7 +5,7 @@ import JSON
 import Kafka
 import ServiceKit
 
-/// Reads the dead letters from their beginning to the end that they had when it was made, without a group.
+/// Reads the dead letters from the start of the topic to its end at creation of this value, without a consumer group.
 struct DeadLetterScan {
   private let cluster: KafkaCluster
   private let topic: String
@@ -41,11 +41,11 @@ struct DeadLetterScan {
     }
   }
 
-  /// Records between the ends of the topic.
+  /// The number of offsets in that range.
   var total: Int { marks.reduce(0) { $0 + Int($1.high - $1.low) } }
 
-  /// Calls `body` with each letter that the filter lets pass, until it returns false, and `progress` with how
-  /// many records were looked at. Returns how many passed.
+  /// Calls `body` with each letter that passes the filter, until it returns false, and `progress` with the number of
+  /// records read. Returns how many passed.
   @discardableResult
   func visit(
     progress: (Int) -> Void = { _ in },
@@ -79,7 +79,7 @@ struct DeadLetterScan {
         if passed == filter.most { return passed }
       }
       progress(looked)
-      // The last offsets may belong to no record.
+      // The last offsets may not belong to records.
       if count == 0 && tail.isCaughtUp { break }
     }
     return passed

@@ -5,8 +5,8 @@ import JSON
 import Records
 import Telemetry
 
-/// Dead letters as a person reads them. Provider tokens are never shown; device tokens are shortened unless
-/// they are to be revealed.
+/// Formats dead letters for people. Provider tokens are never shown; device tokens are shortened unless they are to be
+/// revealed.
 struct DeadLetterText {
   let revealsTokens: Bool
   let parser: JSONParser
@@ -76,7 +76,7 @@ struct DeadLetterText {
     return object
   }
 
-  /// Everything about one letter, a line each, then the value.
+  /// Everything about one letter, one fact per line, then the value.
   func whole(_ letter: DeadLetterEntry) -> [String] {
     var lines = [
       "place:    \(letter.place)", "at:       \(Timestamp.text(milliseconds: letter.at))",
@@ -106,7 +106,7 @@ struct DeadLetterText {
     return lines + ["payload:  \(String(decoding: value[envelope.bodyStart...], as: UTF8.self))"]
   }
 
-  /// A value as it stands, but with the device tokens that its fields name shortened.
+  /// The value with the device tokens in its fields shortened.
   private func shownValue(_ value: [UInt8]) -> String {
     let text = String(decoding: value, as: UTF8.self)
     guard !revealsTokens, let object = (try? parser.parse(value))?.object else { return text }
@@ -123,7 +123,7 @@ struct DeadLetterText {
     return String(decoding: JSONValue.object(shown).text, as: UTF8.self)
   }
 
-  /// The key of a notification is a device token; the caller's own key of a request may hold one.
+  /// The key of a notification is a device token; a caller's own key of a request may contain one.
   private func shownKey(_ key: String, _ letter: DeadLetterEntry) -> String {
     guard !revealsTokens, letter.envelope?.target != .channel else { return key }
     let digits = key.prefix { $0.isHexDigit }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Records
 
-/// An envelope's line as commands show it.
+/// Formats an envelope for commands.
 enum EnvelopeText {
-  /// The fields of a line that are not empty, by the names of their places or by their keys.
+  /// The non-empty fields of an envelope, by the names of their positions or by their keys.
   static func fields(
     _ line: some BidirectionalCollection<UInt8>
   ) -> [(name: String, value: String)] {

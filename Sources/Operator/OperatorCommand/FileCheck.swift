@@ -3,11 +3,11 @@ import CommandKit
 import Diagnosis
 import ServiceKit
 
-/// The check of a command that reads a file: reads it as the command would, and produces nothing.
+/// The check of a command that reads a file: reads it like the command, and produces nothing.
 enum FileCheck {
   /// - Parameters:
-  ///   - consequence: what the command does with wrong lines.
-  ///   - read: returns what was found, and whether nothing was wrong.
+  ///   - consequence: What the command does with invalid lines.
+  ///   - read: Returns the finding, and whether there was no error.
   static func findings(
     in file: String, _ context: ServiceContext, consequence: String,
     _ read: (LineSource) throws(ServiceFailure) -> (text: String, isGood: Bool)

@@ -8,7 +8,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet import FILE`: requests from a file into `push.requests`.
+/// `martlet import FILE`: produces requests from a file to `push.requests`.
 public enum ImportCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-import")
@@ -58,7 +58,7 @@ public enum ImportCommand: Service {
     return settings
   }
 
-  /// Reads the file as an import would, and produces nothing.
+  /// Reads the file like an import, and produces nothing.
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
     FileCheck.findings(in: settings.file, context, consequence: "makes dead letters of them") {
       source throws(ServiceFailure) in
@@ -98,15 +98,15 @@ public enum ImportCommand: Service {
 
 /// The result of an import.
 public struct ImportResult: Sendable, Equatable {
-  /// Lines that were read, without empty ones.
+  /// The number of non-empty lines read.
   public var lines = 0
-  /// Lines that Kafka has.
+  /// The number of lines that Kafka has acknowledged.
   public var produced = 0
-  /// Those among them that are no valid request.
+  /// The number of those that are not valid requests.
   public var unusable = 0
-  /// Device tokens of valid requests that are none.
+  /// The number of invalid device tokens in valid requests.
   public var invalidTokens = 0
-  /// Lines that Kafka will never take.
+  /// The number of lines that Kafka rejected permanently.
   public var refused = 0
   public var milliseconds: UInt64 = 0
   public var wasStopped = false
@@ -120,7 +120,7 @@ public struct ImportResult: Sendable, Equatable {
       + (wasStopped ? "; stopped before the end" : "")
   }
 
-  /// The same for a program; `complete` is false if it was stopped before the end.
+  /// The result as JSON; `complete` is false if it was stopped before the end.
   var json: String {
     let object: JSONValue = [
       "produced": .integer(Int64(produced)), "unusable": .integer(Int64(unusable)),

@@ -9,14 +9,14 @@ import Records
 import ServiceKit
 import Telemetry
 
-/// Checks the lines of a source and produces them, if there is a topic to produce to.
+/// Checks the lines of a source and produces them if there is an output topic.
 ///
-/// Memory is bounded by the producer's queue.
+/// Memory is limited by the producer's queue.
 final class Importer {
   private static let reportedLines = 20
 
   private let source: LineSource
-  /// Without one, lines are only checked.
+  /// The destination; nil to only check lines.
   private let output: (producer: KafkaProducer, topic: KafkaTopic)?
   private let reader: RequestReader
   private let context: ServiceContext
@@ -90,7 +90,7 @@ final class Importer {
     }
   }
 
-  /// The channel, first token or first user of a valid request; no key, and a word about the line, for others.
+  /// Returns the channel, first token or first user of a valid request; otherwise no key, and reports the line.
   private func usableKey(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     do throws(RequestError) {
       let request = try reader.read(bytes)
@@ -104,7 +104,7 @@ final class Importer {
     }
   }
 
-  /// Of a valid request each token that is none becomes a dead letter of its own.
+  /// Each invalid token of a valid request becomes its own dead letter.
   private func noteInvalidTokens(of request: borrowing PushRequest) {
     for index in 0..<request.tokens.count {
       do throws(DeviceToken.Problem) {
@@ -143,7 +143,7 @@ final class Importer {
     try watch?.look(producer.standing, &progress)
   }
 
-  /// Waits for the answers to what was produced; a second stop signal ends the process anyway.
+  /// Waits for the acknowledgements of what was produced; a second stop signal ends the process anyway.
   private func finish() throws(ServiceFailure) {
     while let producer = output?.producer, producer.outstanding > 0 {
       _ = producer.flush(timeoutMilliseconds: 200)

@@ -7,7 +7,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet inspect TOPIC`: what is on a topic, readable.
+/// `martlet inspect TOPIC`: shows the records of a topic in readable form.
 public enum InspectCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-inspect")
@@ -85,16 +85,15 @@ public enum InspectCommand: Service {
     if tail.missed > 0 {
       StandardError.line("\(tail.missed) records were removed before they could be read")
     }
-    // Whoever follows ends it so.
+    // Following ends with a stop signal, so this is no error.
     if context.signals.isStopping, !settings.follows {
       throw context.signals.interrupted("\(shown) lines were shown")
     }
   }
 
-  /// Shows records until the end of the topic, the limit, a stop, or until nothing more can be written. Returns
-  /// how many lines were shown.
+  /// Shows records until the end of the topic, the limit, a stop, or a failed write. Returns the number of lines shown.
   ///
-  /// - Parameter write: takes whole lines; false when it takes no more.
+  /// - Parameter write: Writes complete lines; returns false when it accepts no more.
   static func show(
     _ tail: KafkaTail, _ settings: Settings, _ context: ServiceContext,
     write: (UnsafeRawBufferPointer) -> Bool
@@ -106,7 +105,7 @@ public enum InspectCommand: Service {
     var lines = ByteBuffer(capacity: 1 << 20)
     var shown = 0
     while !context.signals.isStopping {
-      // An answer of a fetch is shown as it comes; only without one there is a wait.
+      // Fetched records are shown at once; it waits only if there are none.
       let taken = tail.poll(into: &batch, timeoutMilliseconds: 0)
       let count = taken > 0 ? taken : tail.poll(into: &batch, upTo: 1, timeoutMilliseconds: 100)
       defer { batch.release() }

@@ -4,11 +4,11 @@ import Kafka
 import ServiceKit
 
 extension KafkaTable {
-  /// Reads what the topic has now; fails when nothing comes for 20 seconds, or a stop is requested.
+  /// Reads the topic to its current end; fails if nothing arrives for 20 seconds, or a stop is requested.
   ///
   /// - Parameters:
-  ///   - undone: what the command has not done then.
-  ///   - forget: the topic is read anew.
+  ///   - undone: What the command then has not done.
+  ///   - forget: Called before the topic is read again from the start.
   func readToEnd(
     _ context: ServiceContext, undone: String, forget: () -> Void,
     _ note: (KafkaRecord) -> Void

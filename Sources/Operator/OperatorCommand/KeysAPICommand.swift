@@ -5,7 +5,7 @@ import JSON
 public import ServiceKit
 public import Settings
 
-/// `martlet keys api NAME`: a key for the HTTP API.
+/// `martlet keys api NAME`: creates a key for the HTTP API.
 public enum KeysAPICommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var name = ""

@@ -25,7 +25,7 @@ public enum MartletCommand {
     ]
   }
 
-  /// What `martlet --help` lists.
+  /// The commands that `martlet --help` lists.
   public static let overview = CommandOverview(
     [
       .init(
@@ -99,7 +99,7 @@ public enum MartletCommand {
       "tokens reject": "tokens waves --reject",
     ])
 
-  /// Runs the command that the process's arguments name.
+  /// Runs the command named by the process's arguments.
   public static func main() -> Never {
     runCommands(
       program: "martlet", summary: summary, commands, sibling: LabProgram.sibling,

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Settings
 
-/// A moment as an operator writes it: `2026-11-21T04:00:00Z`, `2026-11-21`, or a time span that is so long
-/// ago: `2h`.
+/// Parses a time as an operator writes it: `2026-11-21T04:00:00Z`, `2026-11-21`, or a duration before now such as `2h`.
 enum MomentText {
   static let forms = "a time such as 2026-11-21T04:00:00Z, a date, or a time span ago such as 2h"
 
-  /// Milliseconds since the epoch, or nil when the text is none of these.
+  /// Returns milliseconds since the epoch, or nil for any other text.
   static func milliseconds(of text: String, now: Int64) -> Int64? {
     if let span = DurationText.milliseconds(of: text) { return now - span }
     let parts = text.split(separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
@@ -24,9 +23,9 @@ enum MomentText {
     return values.count == parts.count ? values : nil
   }
 
-  /// Days since the epoch, counted in eras of 400 years that begin on 1 March.
+  /// Days since the epoch, computed in eras of 400 years that start on 1 March.
   private static func day(_ text: Substring) -> Int64? {
-    // Year, month and day have four digits and two and two.
+    // The year has four digits, month and day have two.
     let widths = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
     guard widths.map(\.count) == [4, 2, 2], let date = numbers(text, "-"), date.count == 3,
       (1...12).contains(date[1]), (1...daysOf(month: date[1], date[0])).contains(date[2])
@@ -46,7 +45,7 @@ enum MomentText {
     }
   }
 
-  /// Milliseconds of `hh:mm`, `hh:mm:ss` or `hh:mm:ss.mmm`.
+  /// Parses `hh:mm`, `hh:mm:ss` or `hh:mm:ss.mmm` to milliseconds.
   private static func time(_ text: Substring) -> Int64? {
     let halves = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     guard let clock = numbers(halves[0], ":"), clock.count == 2 || clock.count == 3 else {

@@ -7,11 +7,11 @@ import Kafka
 import Records
 import Telemetry
 
-/// A record as a command shows it: views of memory that somebody else owns.
+/// A record to show: views of memory that the caller owns.
 struct ShownRecord {
   let partition: Int32
   let offset: Int64
-  /// Milliseconds since the epoch; below 0 when there is none.
+  /// Milliseconds since the epoch; negative if there is none.
   let timestamp: Int64
   let key: UnsafeRawBufferPointer
   let value: UnsafeRawBufferPointer
@@ -26,10 +26,10 @@ extension ShownRecord {
   }
 }
 
-/// Turns records of any topic into rows of a table for a person, or into JSON for a program, or shows them as they are.
+/// Formats records of any topic as table rows for people, as JSON for programs, or raw.
 ///
-/// Whatever the topic, the finished line goes through `Redaction`: a secret in a place where nobody
-/// expected it is hidden too. Keeps its buffers; belongs to one thread.
+/// On every topic the finished line goes through `Redaction`, so that secrets in unexpected places are hidden too. It
+/// reuses its buffers and belongs to one thread.
 final class RecordPrinter {
   private let names: TopicNames
   private let topic: String
@@ -45,8 +45,7 @@ final class RecordPrinter {
     self.isJSON = isJSON
   }
 
-  /// Appends one line; of receipts, one for each outcome in the record, though no more than `most`. Returns how
-  /// many lines these are.
+  /// Appends a line for the record; for receipts, a line for each outcome, up to `most`. Returns the number of lines.
   func append(_ record: ShownRecord, to output: inout ByteBuffer, most: Int = .max) -> Int {
     var lines = 0
     guard topic == names.receipts, record.value.baseAddress != nil else {
@@ -103,7 +102,7 @@ final class RecordPrinter {
     line.append(milliseconds < 0 ? "-" : Timestamp.text(milliseconds: milliseconds))
   }
 
-  /// Keys begin with a device token on most topics, also with one too short to be known by its form.
+  /// On most topics keys start with a device token, even one too short to be recognized.
   private func appendKey(_ key: UnsafeRawBufferPointer) {
     let digits = isRaw ? 0 : key.prefix { HexDigit.value($0) < 16 }.count
     guard digits > 8 else { return line.append(key) }
@@ -122,7 +121,7 @@ final class RecordPrinter {
     }
   }
 
-  /// A record that holds a provider token; one that cannot be read is not shown at all.
+  /// A record with a provider token; an unreadable one is not shown at all.
   private func secretJSON(_ value: UnsafeRawBufferPointer) -> [UInt8] {
     guard let parsed = try? parser.parse(value) else {
       return Array("(not shown: not readable as a provider token)".utf8)
@@ -132,7 +131,7 @@ final class RecordPrinter {
 
   // MARK: JSON
 
-  /// The record as one JSON object; `value` is JSON where the record's is, else a string.
+  /// The record as one JSON object; `value` is JSON if the record's is, otherwise a string.
   private func object(_ record: ShownRecord, _ value: UnsafeRawBufferPointer) -> String {
     var object = JSONObject()
     object.append("partition", .integer(Int64(record.partition)))
@@ -148,7 +147,7 @@ final class RecordPrinter {
       object.append("headers", .array(record.headers.map(Self.header)))
     }
     if value.baseAddress == nil {
-      // The value of a record may be the text null.
+      // A record's value may be the text `null`.
       object.append("value", .null)
       object.append("tombstone", true)
     } else if Envelope.begins(value) {
@@ -193,7 +192,7 @@ final class RecordPrinter {
     return .object(object)
   }
 
-  /// JSON with the device tokens that it names shortened.
+  /// The JSON with its device tokens shortened.
   private static func hidden(_ value: JSONValue, isRaw: Bool) -> JSONValue {
     guard !isRaw, var object = value.object else { return value }
     object.members = object.members.map { member in

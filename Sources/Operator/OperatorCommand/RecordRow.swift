@@ -6,15 +6,15 @@ import Kafka
 import Records
 import Telemetry
 
-/// A record as a row of a table: its time, outcome, reason, app, device and id, as far as it names them.
+/// A record as a table row: its time, outcome, reason, app, device and id, as far as it has them.
 struct RecordRow {
-  /// The columns and their widths; the last one has what is left.
+  /// The columns and their widths; the last one takes the rest.
   private static let columns = [
     ("time", 20), ("outcome", 13), ("reason", 24), ("app", 24), ("token", 9),
   ]
-  /// What stands where a record names nothing.
+  /// The placeholder for an absent value.
   private static let nothing = "-"
-  /// Above the rows.
+  /// The header row.
   static let head = line(columns.map(\.0) + ["id"])
 
   private var outcome: String?
@@ -27,8 +27,8 @@ struct RecordRow {
   /// Device tokens are shortened.
   ///
   /// - Parameters:
-  ///   - value: the record's, or a line of it.
-  ///   - hidesToken: `token` is a provider token.
+  ///   - value: The record's value, or a line of it.
+  ///   - hidesToken: Whether `token` is a provider token.
   init(
     _ record: ShownRecord, _ value: UnsafeRawBufferPointer, _ parser: JSONParser, hidesToken: Bool
   ) {
@@ -59,7 +59,7 @@ struct RecordRow {
       + " \(cells.last ?? "")"
   }
 
-  /// The JSON of a value, which on some topics stands behind a line of fields.
+  /// The JSON of a value, which on some topics follows a line of fields.
   private static func object(
     _ value: UnsafeRawBufferPointer, _ parser: JSONParser
   ) -> JSONValue? {
@@ -89,7 +89,7 @@ struct RecordRow {
     id = text("id") ?? text("apns_id") ?? text("campaign") ?? text("credential")
   }
 
-  /// A key has what the value does not name: `TOKEN`, `TOKEN:APP:ENVIRONMENT`, or a name of the record.
+  /// Reads what the value lacks from the key: `TOKEN`, `TOKEN:APP:ENVIRONMENT`, or a name of the record.
   private mutating func take(key: String) {
     let parts = key.split(separator: ":", maxSplits: 2)
     guard let first = parts.first, first.utf8.count >= 8,

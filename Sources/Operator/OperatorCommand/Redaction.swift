@@ -2,11 +2,11 @@
 import Bytes
 import Telemetry
 
-/// Takes secrets out of text for people, byte by byte: a topic may have millions of records.
+/// Removes secrets from text for people, byte by byte, because a topic may have millions of records.
 enum Redaction {
-  /// A run of hex digits this long is taken for a device token; an apns-id has shorter ones.
+  /// The shortest run of hex digits treated as a device token; an apns-id has shorter ones.
   private static let shortestToken = 32
-  /// Bytes that follow `eyJ` (`{"` in base64url) in a provider token, at least.
+  /// The minimum number of bytes after `eyJ` (`{"` in base64url) in a provider token.
   private static let shortestProviderToken = 40
 
   /// The first eight digits of a device token.
@@ -14,8 +14,7 @@ enum Redaction {
     token.count > 8 ? token.prefix(8) + "…" : token
   }
 
-  /// The text with every provider token (`eyJ….….…`) hidden, and every device token shortened if
-  /// asked for.
+  /// Returns the text with every provider token (`eyJ….….…`) hidden, and every device token shortened if requested.
   static func applied(to text: String, deviceTokens: Bool) -> String {
     var output = ByteBuffer(capacity: text.utf8.count + 16)
     var copy = text
@@ -29,10 +28,10 @@ enum Redaction {
   /// The kind of a byte for the walk.
   private enum Kind: UInt8 {
     case other
-    /// Of base64url, or the dot between a token's parts, but no hex digit.
+    /// A base64url character or the dot between a token's parts, but not a hex digit.
     case word
     case hex
-    /// A control character, or a part of a character beyond ASCII.
+    /// A control character, or a byte of a character beyond ASCII.
     case special
   }
 
@@ -49,8 +48,8 @@ enum Redaction {
 
   /// Appends the text without its secrets.
   ///
-  /// - Parameter forTerminal: the text stays on one line and steers no terminal: line ends and tabs are shown
-  ///   as `\n`, `\r`, `\t`, and U+FFFD stands for what `TerminalText` keeps away and for broken UTF-8.
+  /// - Parameter forTerminal: Keeps the text on one line and free of control sequences: line ends and tabs become `
+  /// `, `\r`, `\t`, and U+FFFD replaces what `TerminalText` filters and broken UTF-8.
   static func append(
     _ text: UnsafeRawBufferPointer, to output: inout ByteBuffer, deviceTokens: Bool,
     forTerminal: Bool
@@ -79,7 +78,7 @@ enum Redaction {
             longest = max(longest, run)
             index += 1
           } while index < text.count && isWord(kinds[Int(text[index])])
-          // Nothing that is shorter is a secret.
+          // Shorter words are never secrets.
           guard index - start >= shortestToken else { continue }
           output.append(UnsafeRawBufferPointer(rebasing: text[copied..<start]))
           let shortens = deviceTokens && longest >= shortestToken
@@ -96,7 +95,7 @@ enum Redaction {
     kind == Kind.word.rawValue || kind == Kind.hex.rawValue
   }
 
-  /// The number of bytes of the character, and the text that is shown in its place; `nil` shows it.
+  /// The length of the character in bytes, and its replacement; `nil` shows the character.
   private static func special(
     _ text: UnsafeRawBufferPointer, _ index: Int
   ) -> (length: Int, replacement: StaticString?) {
@@ -116,7 +115,7 @@ enum Redaction {
     return (length, TerminalText.isHarmful(scalar.value) ? "\u{FFFD}" : nil)
   }
 
-  /// A word that is long enough for a secret.
+  /// Appends a word that is long enough to be a secret.
   private static func appendWord(
     _ word: UnsafeRawBufferPointer, _ shortens: Bool, _ output: inout ByteBuffer
   ) {

@@ -5,19 +5,19 @@ import Contract
 import JSON
 import Records
 
-/// The topic to which a dead letter goes when it is replayed, or the reason why it stays.
+/// The topic that a dead letter is replayed to, or the reason why it is not.
 enum ReplayPlan: Equatable {
-  /// Why a letter is not replayed.
+  /// The reason why a letter is not replayed.
   enum Obstacle: String, CaseIterable {
-    /// Not a request or notification that anyone could read: it would end here again.
+    /// Not a readable request or notification: it would become a dead letter again.
     case unreadable
-    /// Its lane is none of `--lanes`.
+    /// Its lane is not in `--lanes`.
     case unknownLane = "unknown_lane"
-    /// The value was too long for the topic and was cut.
+    /// The value was too long for the topic and was truncated.
     case cut
     /// Its `apns-expiration` has passed.
     case expired
-    /// It does not say which process wrote it.
+    /// It does not name the process that wrote it.
     case unknownStage = "unknown_stage"
     case webhook
   }
@@ -26,8 +26,8 @@ enum ReplayPlan: Equatable {
   case skip(Obstacle)
 }
 
-/// Makes the records that dead letters are replayed as. Their `apns-id`s are those that the first attempt
-/// had, so a letter that is replayed twice is sent once.
+/// Creates the records to replay for dead letters. Their `apns-id`s are those of the first attempt, so a letter that is
+/// replayed twice is sent once.
 struct ReplayPlanner {
   let names: TopicNames
   let parser: JSONParser
@@ -39,11 +39,11 @@ struct ReplayPlanner {
     reader = RequestReader(types: .any, lanes: names.lanes)
   }
 
-  /// - Parameter now: milliseconds since the epoch.
+  /// - Parameter now: Milliseconds since the epoch.
   func plan(_ letter: DeadLetterEntry, now: Int64) -> ReplayPlan {
     if DeadLetterCut.isRemarked(letter.detail) { return .skip(.cut) }
     return switch letter.stage {
-    // What ingest has made already, and its topic did not take, is a notification.
+    // What ingest has produced, but its topic has not accepted, is a notification.
     case DeadLetterStage.ingest.rawValue
     where letter.reason == DeadLetterReason.recordTooLarge.rawValue: notification(letter, now)
     case DeadLetterStage.ingest.rawValue: request(letter)
@@ -73,12 +73,12 @@ struct ReplayPlanner {
       topic: home(letter), key: letter.key, value: isNamed ? value : named(value, letter.origin))
   }
 
-  /// The topic of requests that it came from: one of a campaign says so only there.
+  /// The request topic that the letter came from: only the topic tells which requests are campaigns'.
   private func home(_ letter: DeadLetterEntry) -> String {
     letter.originTopic == names.campaignRequests ? names.campaignRequests : names.requests
   }
 
-  /// A request without an id is named by its place: with that as its id it keeps its name elsewhere.
+  /// A request without an id is named by its position, which becomes its id to keep the name on another topic.
   private func named(_ value: [UInt8], _ origin: String) -> [UInt8] {
     guard !origin.isEmpty, let brace = value.firstIndex(of: UInt8(ascii: "{")) else { return value }
     var result = Array(value[...brace])
@@ -90,7 +90,7 @@ struct ReplayPlanner {
     return result + rest
   }
 
-  /// The request again for the one token that was refused: its other tokens have had theirs.
+  /// The request again for the rejected token only: its other tokens were handled.
   private func oneToken(_ letter: DeadLetterEntry, _ value: [UInt8]) -> ReplayPlan {
     guard let token = letter.letter.token else { return .skip(.unreadable) }
     reader.takesCampaigns = letter.originTopic == names.campaignRequests
@@ -156,8 +156,8 @@ struct ReplayPlanner {
 
   // MARK: Notifications
 
-  /// The notification as if it were new: no attempts, made now (or its lane's age limit would end it at
-  /// once), marked with the letter it comes from.
+  /// The notification as new: no attempts, created now (otherwise its lane's age limit would end it at once), and
+  /// marked with its dead letter.
   private func notification(_ letter: DeadLetterEntry, _ now: Int64) -> ReplayPlan {
     guard let value = letter.value, let envelope = letter.envelope,
       isKey(letter.key ?? [], of: envelope)
@@ -177,7 +177,7 @@ struct ReplayPlanner {
     return .send(topic: names.notifications(lane), key: letter.key, value: Array(again.bytes))
   }
 
-  /// True if a sender would take the key; a letter that ended for it would end here again.
+  /// Whether a sender would accept the key; otherwise the letter would come back.
   private func isKey(_ key: [UInt8], of envelope: Envelope) -> Bool {
     switch envelope.target {
     case .device: (try? DeviceToken.validate(key.span)) != nil

@@ -5,21 +5,21 @@ import Glibc
 import Kafka
 import ServiceKit
 
-/// Produces the records of a replay, and says why if Kafka takes none.
+/// Produces the records of a replay, and reports the cause if Kafka accepts none.
 final class ReplayProducer {
-  /// With each record's topic.
+  /// The producer, with each record's topic as tag.
   private let producer: TaggedProducer<String>
   private let context: ServiceContext
-  /// The topics that there are: one is never made by a replay.
+  /// The existing topics: a replay never creates one.
   private let known: Set<String>
   private var watch: WriteWatch
   private var noProgress: ProgressLine?
-  /// Records by the topic that they went to.
+  /// The number of records by destination topic.
   private(set) var sent: [String: Int] = [:]
-  /// Records that Kafka will never take.
+  /// The number of records that Kafka rejected permanently.
   private(set) var refused = 0
 
-  /// - Parameter topics: those that are written to, as far as there are such topics.
+  /// - Parameter topics: The destination topics, as far as they exist.
   init(
     _ cluster: KafkaCluster, _ topics: [String], _ context: ServiceContext
   ) throws(ServiceFailure) {
@@ -34,7 +34,7 @@ final class ReplayProducer {
     }
   }
 
-  /// Produces one record; false when the command is being stopped.
+  /// Produces one record; returns false if the command is being stopped.
   func produce(
     _ name: String, key: [UInt8]?, value: [UInt8], headers: [KafkaHeader] = []
   ) throws(ServiceFailure) -> Bool {
@@ -78,7 +78,7 @@ final class ReplayProducer {
     try watch.look(producer.standing, &noProgress)
   }
 
-  /// Waits until Kafka has answered for everything. A second stop signal ends the process anyway.
+  /// Waits until Kafka has acknowledged or rejected everything. A second stop signal ends the process anyway.
   func finish() throws(ServiceFailure) {
     defer { producer.close() }
     while producer.outstanding > 0 {

@@ -4,24 +4,24 @@ import EventLoop
 import Glibc
 import Kafka
 
-/// Waits until every broker of a cluster knows topics that were just created: each learns of them by itself, and a
-/// program that asks one which does not yet takes them for missing.
+/// Waits until every broker of a cluster knows topics that were just created: each broker learns of them on its own,
+/// and a program that asks one too early considers the topics missing.
 struct TopicSpread {
   private let configuration: KafkaConfiguration
   private let brokers: [String]
   private let topics: [String]
 
-  /// - Parameter brokers: their addresses.
+  /// - Parameter brokers: The brokers' addresses.
   init(_ configuration: KafkaConfiguration, _ brokers: [String], _ topics: [String]) {
     self.configuration = configuration
     self.brokers = brokers
     self.topics = topics
   }
 
-  /// - Returns: what one broker lacked when the time was up; nil when each has all topics.
+  /// - Returns: What one broker still lacked at the time limit; nil if each has all topics.
   func wait(timeLimit: TimeLimit) -> String? {
     for broker in brokers {
-      // A new client has a connection to the broker that it was given only, and so asks that one.
+      // A new client is connected only to the broker that it was given, and so asks that one.
       guard let admin = try? KafkaAdmin(configuration.addressed(to: broker)) else { continue }
       defer { admin.close() }
       while let lacking = lacking(broker, admin) {
@@ -34,7 +34,7 @@ struct TopicSpread {
 
   private func lacking(_ broker: String, _ admin: KafkaAdmin) -> String? {
     do throws(KafkaError) {
-      // What this user may not see is not listed by any.
+      // No broker lists what this user may not see.
       let listing = try admin.topicListing(naming: topics, timeoutMilliseconds: 2_000)
       let missing = topics.filter { listing.sizes[$0] == nil && listing.hidden[$0] == nil }
       return missing.isEmpty

@@ -5,7 +5,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet topics check`: whether the topics of a cluster are what Martlet needs.
+/// `martlet topics check`: checks the topics of a cluster against what Martlet needs.
 public enum TopicsCheckCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
@@ -61,7 +61,7 @@ public enum TopicsCheckCommand: Service {
     }
   }
 
-  /// A line for each topic that is as it should be or missing, and one for each difference.
+  /// A line for each topic that is correct or missing, and one for each difference.
   static func lines(_ topics: [TopicSpecification], _ check: TopicCheck) -> [String] {
     topics.flatMap { topic in
       let found = check.differences.filter { $0.topic == topic.name }

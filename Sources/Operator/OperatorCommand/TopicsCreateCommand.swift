@@ -5,7 +5,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet topics create`: the topics on a real cluster.
+/// `martlet topics create`: creates the topics on a real cluster.
 public enum TopicsCreateCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
@@ -88,7 +88,7 @@ public enum TopicsCreateCommand: Service {
     var failure: KafkaError?
     for (topic, result) in zip(topics, results) {
       if let error = result.error {
-        // One that this user may not see.
+        // The topic exists, but this user may not see it.
         let state = error.isTopicAlreadyThere ? "exists  " : "FAILED  "
         StandardOutput.line("\(state) \(topic.name): \(error)")
         if !error.isTopicAlreadyThere { failure = failure ?? error }

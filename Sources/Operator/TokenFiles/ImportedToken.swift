@@ -2,28 +2,27 @@
 public import APNS
 public import Contract
 
-/// The facts about one device token in a file of another system, or in an export. Times are milliseconds since the
-/// epoch.
+/// A device token in a file of another system, or in an export. Times are in milliseconds since the epoch.
 public struct ImportedToken: Equatable, Sendable {
-  /// As the file has it.
+  /// The token as written in the file.
   public var token: String
-  /// nil: the file does not say.
+  /// The app; nil if absent in the file.
   public var app: String?
   public var environment: Environment?
-  /// The newest sign of life; nil with no `removedAt`: the file has no time.
+  /// The newest sign of life. If this and `removedAt` are nil, the file has no time.
   public var registeredAt: Int64?
   public var removedAt: Int64?
-  /// That APNs has called the token invalid, if so.
+  /// APNs' response that the token is invalid, if any.
   public var invalidation: Invalidation?
   public var details = DeviceDetails.none
 
-  /// An answer of APNs that a token is invalid.
+  /// A response of APNs that a token is invalid.
   public struct Invalidation: Equatable, Sendable {
     public var since: Int64
-    /// The earliest registration that revives it; nil: any after `since`.
+    /// The earliest registration that makes the token valid again; nil for any after `since`.
     public var aliveFrom: Int64?
     public var reason: String
-    /// When APNs said so; nil: the file does not say.
+    /// The time of APNs' response; nil if absent in the file.
     public var recordedAt: Int64?
 
     public init(since: Int64, aliveFrom: Int64?, reason: String, recordedAt: Int64?) {
@@ -40,13 +39,13 @@ public struct ImportedToken: Equatable, Sendable {
 /// The result of a line of a file.
 public enum ImportedItem: Equatable, Sendable {
   case token(ImportedToken)
-  /// A JSON object that is to be read.
+  /// A JSON object to be read.
   case object([UInt8])
-  /// The field at fault, nil if it is the whole, and the problem.
+  /// An error in a field, or in the whole item if the field is nil.
   case problem(field: String?, String)
 }
 
-/// Something of a file with its line, from 1.
+/// An item of a file with its line number, from 1.
 public struct ImportedLine: Equatable, Sendable {
   public let line: Int
   public let item: ImportedItem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Reads a file of device tokens line by line, in memory that does not grow with it. What is wrong is reported with its
-/// line, and reading goes on.
+/// Reads a file of device tokens line by line, with bounded memory. Errors are reported with their line, and reading
+/// continues.
 public struct TokenFile: Sendable {
   private let format: TokenFileFormat
   private var line = 1
@@ -10,9 +10,9 @@ public struct TokenFile: Sendable {
   public init(_ format: TokenFileFormat) { self.format = format }
 
   /// - Parameters:
-  ///   - bytes: a line without its end, or a part of one that is too long.
-  ///   - endsLine: whether the line ends with it.
-  /// - Returns: the result; nil for an empty line, and for the further parts of one that is too long.
+  ///   - bytes: A line without its end, or a part of one that is too long.
+  ///   - endsLine: Whether this is the end of the line.
+  /// - Returns: The result; nil for an empty line, and for further parts of a line that is too long.
   public mutating func read(_ bytes: [UInt8], endsLine: Bool = true) -> ImportedLine? {
     defer {
       isWithinLine = !endsLine
@@ -34,7 +34,7 @@ public struct TokenFile: Sendable {
     }
   }
 
-  /// Without blanks around it, and without the quotes and commas of a list.
+  /// The text without blanks around it, and without the quotes and commas of a list.
   private static func trimmed(_ bytes: ArraySlice<UInt8>) -> String {
     func isAround(_ byte: UInt8) -> Bool {
       byte <= 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: ",")

@@ -2,9 +2,9 @@
 
 /// The forms of a file of device tokens.
 public enum TokenFileFormat: String, CaseIterable, Sendable {
-  /// One token in each line.
+  /// One token per line.
   case plain
-  /// One JSON object in each line, as `martlet tokens list --json` writes it.
+  /// One JSON object per line, as `martlet tokens list --json` writes it.
   case ndjson
 
   /// Members of other services' objects, in lower case.
@@ -12,11 +12,11 @@ public enum TokenFileFormat: String, CaseIterable, Sendable {
     "devicetoken", "devicetype", "results", "endpoints", "endpointarn", "channeltype", "apns_token",
     "apns_tokens",
   ]
-  /// How dumps of databases begin.
+  /// The first words of database dumps.
   private static let statements = ["--", "/*", "copy ", "insert ", "set ", "create "]
 
-  /// The most likely format of a file, by its first line that is not empty; nil for an export of another service: CSV,
-  /// SQL, or JSON that is no line of ours.
+  /// Detects a file's format from its first non-empty line; nil for an export of another service: CSV, SQL, or JSON in
+  /// another format.
   public init?(firstLine line: some Collection<UInt8>) {
     let text = String(decoding: line.prefix(4_096), as: UTF8.self).lowercased()
     let start = text.drop { $0 == "\u{FEFF}" || $0.isWhitespace }
@@ -26,7 +26,7 @@ public enum TokenFileFormat: String, CaseIterable, Sendable {
     } else if start.hasPrefix("[") || Self.statements.contains(where: { start.hasPrefix($0) }) {
       return nil
     } else {
-      // A list may have a comma behind each token; between two things it separates columns.
+      // A list may have a comma after each token; between two values a comma separates columns.
       if start.split(separator: ",").count(where: { !$0.allSatisfy(\.isWhitespace) }) > 1 {
         return nil
       }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 
-/// Faults that are another answer to a request, or the loss of one.
+/// Faults that replace the response to a request or lose it.
 extension Fault {
   public static let anyAnswer = Fault(
     "any_answer", "any status and reason", at: [.request],
@@ -82,7 +82,7 @@ extension Fault {
       endings[try fields.place("with", ["silence", "reset", "disconnect"])], codes: [])
   }
 
-  /// A status, a reason or a body, and header fields; the default's reason is for its status only.
+  /// Reads a status, a reason or body, and header fields; the default reason applies to its own status only.
   private static func answer(
     _ fields: inout FaultFields, _ standard: (status: UInt16, reason: String)? = nil
   ) throws(FaultScriptError) -> FaultAction {
@@ -111,7 +111,7 @@ extension Fault {
     return .answer(answer)
   }
 
-  /// Seconds, or any text: a date, or what is neither.
+  /// Reads seconds or any text, such as a date or an invalid value.
   private static func retryAfter(
     _ fields: inout FaultFields
   ) throws(FaultScriptError) -> String? {
@@ -123,12 +123,12 @@ extension Fault {
     return text
   }
 
-  /// From 200 on: a 1xx would not be an answer.
+  /// Reads a status of 200 or higher: a 1xx response would not be final.
   private static func status(_ fields: inout FaultFields) throws(FaultScriptError) -> UInt16? {
     try fields.integer("status", 200...999)
   }
 
-  /// `missing`, a time with a sign from now, or milliseconds since the epoch.
+  /// Reads `missing`, a signed offset from now, or milliseconds since the epoch.
   private static func timestamp(
     _ fields: inout FaultFields
   ) throws(FaultScriptError) -> FaultAnswer.Timestamp? {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Faults of TCP and TLS, and of time.
+/// Faults of TCP, TLS and time.
 extension Fault {
   public static let connectionLost = Fault(
     "connection_lost", "the TCP connection breaks", at: [.request, .connection, .ready, .answer],
@@ -16,7 +16,7 @@ extension Fault {
     example: #""what": "pings""#
   ) { fields throws(FaultScriptError) in
     let what: FaultSilence = try fields.choice("what")
-    // Some kinds begin with the connection.
+    // These kinds start when the connection does.
     if !fields.has("at"), what == .pings || what == .settings { fields.stage = .ready }
     if what == .settings, fields.stage != .ready {
       throw fields.error("what", "can be settings at the stage ready only")

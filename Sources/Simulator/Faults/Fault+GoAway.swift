@@ -76,7 +76,7 @@ extension Fault {
       ? .goAway(FaultGoAway("IdleTimeout", aftermath: .close)) : .silence(.everything)
   }
 
-  /// The stream is refused, and GOAWAY says so: the client has to make another connection.
+  /// Refuses the stream and sends GOAWAY, so that the client has to open another connection.
   public static let streamIDsExhausted = Fault(
     "stream_ids_exhausted", "stream ids exhausted", at: [.request],
     "`when.stream_id` (2147483392): this stream is refused, and GOAWAY names the one before it",

@@ -20,7 +20,7 @@ extension Fault {
       value.integer.flatMap { UInt32(exactly: $0) }
     }
     let hold = try fields.duration("hold")
-    // A limit of 0 that nothing ends would stop the connection for good: no answer comes any more.
+    // A limit of 0 that never ends would block the connection for good.
     if limits.contains(0), hold == nil {
       throw fields.error("hold", "must say for how long, because a limit is 0")
     }
@@ -106,7 +106,7 @@ extension Fault {
     return .answer(FaultAnswer(status: 431, body: .none))
   }
 
-  /// An error code by its name in RFC 9113 §7, or by its number.
+  /// The error code for a name in RFC 9113 §7 or for a number.
   static func errorCode(_ value: FaultValue) -> UInt32? {
     if let number = value.integer {
       return UInt32(exactly: number).flatMap { $0 <= 0xFFFF ? $0 : nil }

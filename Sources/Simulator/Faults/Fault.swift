@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A fault that the gateway simulator can inject. Its declaration has all that is particular to it: its name, its
-/// moments, its line of `docs/simulator.md`, and the reader of its fields, which says what it does.
+/// A fault that the gateway simulator can inject. Its declaration holds everything specific to it: the name, the
+/// stages, the entry in `docs/simulator.md`, and the reader of its fields, which returns the action.
 public struct Fault: Sendable, Equatable, CustomStringConvertible {
   /// The name in scripts and reports: `goaway_shutdown`.
   public let name: String
   /// The title, in a few words.
   public let title: String
-  /// The moments at which it can happen; the first is taken unless a rule says otherwise.
+  /// The stages at which it can happen; the first is the default.
   public let stages: [FaultStage]
-  /// The fields and their defaults, in Markdown.
+  /// The fields and their defaults, as Markdown.
   public let fields: String
-  /// The members of a rule as an example, after its `id`.
+  /// An example of a rule's members after `id`.
   public let example: String
   /// Reads the fields of a rule.
   let read: @Sendable (inout FaultFields) throws(FaultScriptError) -> FaultAction
@@ -57,19 +57,19 @@ public struct Fault: Sendable, Equatable, CustomStringConvertible {
   public static func == (left: Fault, right: Fault) -> Bool { left.name == right.name }
 }
 
-/// The moments at which the gateway asks whether a fault is due. Scripts spell them as they are here.
+/// The stages at which the gateway asks whether a fault is due. Scripts use the same names.
 public enum FaultStage: UInt8, Sendable, CaseIterable {
-  /// A TCP connection has been accepted; TLS has not begun.
+  /// A TCP connection was accepted; the TLS handshake has not started.
   case connection
-  /// TLS is up; SETTINGS have not been sent.
+  /// The TLS handshake is complete; SETTINGS have not been sent.
   case ready
-  /// A request is complete and its verdict is known, but nothing has been done about it.
+  /// A request is complete and was judged; nothing has been done about it yet.
   case request
-  /// The answer has been handed to the stream.
+  /// The response was handed to the stream.
   case answer
-  /// Nothing has come in on the connection for a while.
+  /// Nothing was received on the connection for a while.
   case idle
-  /// Not a moment: a condition of the whole gateway that holds as long as the rule does.
+  /// Not a moment but a condition of the whole gateway that holds as long as the rule does.
   case standing
 
   /// The stage with this name, or nil.

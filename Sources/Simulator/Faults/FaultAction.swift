@@ -2,14 +2,14 @@
 
 /// The effect of a rule on the gateway.
 public enum FaultAction: Sendable, Equatable {
-  /// Answers with this instead of the verdict.
+  /// Responds with this instead of the verdict.
   case answer(FaultAnswer)
-  /// Takes the stream limit down to the next of these each time (and back to the first after the
-  /// last), until `hold` ms have passed; nil is for good. The gateway's own limit stays the upper one.
+  /// Lowers the stream limit to the next of these values each time (starting over after the last), for `hold` ms; nil
+  /// is forever. It never exceeds the gateway's own limit.
   case limits([UInt32], hold: UInt64?)
   /// Resets the stream with one of these codes, chosen at random; the request is not processed.
   case resets([UInt32])
-  /// The request is processed as usual, and its answer ends so, with one of these codes if it takes one.
+  /// Processes the request as usual and ends the response this way, with one of these codes if the ending takes one.
   case ending(FaultEnding, codes: [UInt32])
   case goAway(FaultGoAway)
   case disconnect(FaultDisconnect)
@@ -18,43 +18,43 @@ public enum FaultAction: Sendable, Equatable {
   case delay(LatencyProfile)
   case shape(Set<FaultShape>)
   case tls(FaultTLS)
-  /// The address does not accept connections (standing), or a connection ends as it begins.
+  /// Refuses connections at the address (standing), or ends a connection as it starts.
   case refuse
-  /// The gateway's clock is ahead by so many milliseconds, or behind.
+  /// Moves the gateway's clock ahead by this many milliseconds, or back.
   case clock(Int64)
   case providerTokens(FaultCredential)
 }
 
-/// An answer in the words of a rule.
+/// A response that a rule defines.
 public struct FaultAnswer: Sendable, Equatable {
   /// 200 to 999.
   public var status: UInt16
   public var body: Body
   public var timestamp: Timestamp
-  /// Something on the way to the gateway gives it: without an id, and HTML.
+  /// Sent by an intermediary in front of the gateway: without an id, and as HTML.
   public var isForeign = false
-  /// Without the id of the push.
+  /// Omits `apns-id`.
   public var hidesID = false
-  /// The field retry-after; nil leaves it out.
+  /// The `retry-after` field; nil omits it.
   public var retryAfter: String?
 
   public enum Body: Sendable, Equatable {
-    /// The JSON object with this reason, and further members as JSON text (`,"key":1`) if any.
+    /// A JSON object with this reason and optional further members as JSON text (`,"key":1`).
     case reason(String, more: String)
-    /// These bytes.
+    /// Exactly these bytes.
     case bytes([UInt8])
-    /// No body at all.
+    /// No body.
     case none
   }
 
   public enum Timestamp: Sendable, Equatable {
     case none
-    /// Milliseconds before (negative) or after the moment of the answer.
+    /// Milliseconds before (negative) or after the time of the response.
     case relative(Int64)
     /// Milliseconds since the epoch.
     case absolute(Int64)
 
-    /// The timestamp of an answer at `now`, both in ms since the epoch.
+    /// The timestamp of a response at `now`, both in ms since the epoch.
     public func time(now: Int64) -> Int64? {
       switch self {
       case .none: nil
@@ -82,25 +82,25 @@ public struct FaultAnswer: Sendable, Equatable {
   }
 }
 
-/// The end of the answer to a processed request. Its raw value is what a request carries while it waits.
+/// How the response to a processed request ends. A waiting request carries the raw value.
 public enum FaultEnding: UInt32, Sendable {
-  /// The answer is written.
+  /// The response is written.
   case regular
-  /// The stream stays open without an answer.
+  /// The stream stays open without a response.
   case silence
-  /// RST_STREAM with INTERNAL_ERROR instead of an answer.
+  /// RST_STREAM with INTERNAL_ERROR instead of a response.
   case reset
-  /// The TCP connection is reset instead of an answer.
+  /// The TCP connection is reset instead of a response.
   case disconnect
-  /// RST_STREAM after the answer's header fields: the status is known, the body is not.
+  /// RST_STREAM after the response's header fields: the client knows the status but not the body.
   case afterStatus
-  /// RST_STREAM after the whole answer.
+  /// RST_STREAM after the complete response.
   case afterAnswer
 }
 
-/// GOAWAY frames and what follows them.
+/// GOAWAY frames and what happens afterwards.
 public struct FaultGoAway: Sendable, Equatable {
-  /// The frames, in order. They are written as they stand, however wrong they are.
+  /// The frames, in order. They are sent as they are, even if invalid.
   public var frames: [Frame]
   public var aftermath: Aftermath
 
@@ -116,23 +116,23 @@ public struct FaultGoAway: Sendable, Equatable {
   public enum Last: Sendable, Equatable {
     /// The newest stream that the client opened.
     case current
-    /// So many streams of the client before the newest.
+    /// A stream that the client opened this many streams before the newest.
     case before(UInt32)
     case exactly(UInt32)
   }
 
   public enum Aftermath: String, Sendable, CaseIterable {
-    /// Streams up to the last one are answered, then the connection ends.
+    /// Streams up to the last one get a response, then the connection ends.
     case drain
     /// The connection ends at once.
     case close
-    /// The socket stays open, and nothing comes from it any more.
+    /// The socket stays open, and nothing more is sent.
     case silence
   }
 }
 
 extension FaultGoAway {
-  /// One frame, with a reason in APNs' form or without debug data.
+  /// Creates one frame with a reason in APNs' format or without debug data.
   init(_ reason: String?, last: Last = .current, aftermath: Aftermath) {
     let debug = reason.map(Self.debug) ?? []
     self.init(frames: [Frame(last: last, debug: debug)], aftermath: aftermath)
@@ -141,7 +141,7 @@ extension FaultGoAway {
   static func debug(_ reason: String) -> [UInt8] { Array("{\"reason\":\"\(reason)\"}".utf8) }
 }
 
-/// The end of a TCP connection without a word of HTTP/2.
+/// How a TCP connection ends without an HTTP/2 frame.
 public enum FaultDisconnect: String, Sendable, CaseIterable {
   /// RST, as after a crash.
   case reset
@@ -149,9 +149,9 @@ public enum FaultDisconnect: String, Sendable, CaseIterable {
   case end
 }
 
-/// The part of its work that the gateway no longer does on a connection.
+/// The part of its work that the gateway stops doing on a connection.
 public enum FaultSilence: String, Sendable, CaseIterable {
-  /// This request gets no answer and is not processed.
+  /// This request gets no response and is not processed.
   case answers
   /// Nothing is read from the socket.
   case reading
@@ -159,70 +159,70 @@ public enum FaultSilence: String, Sendable, CaseIterable {
   case pings
   /// Neither SETTINGS nor their acknowledgement are sent.
   case settings
-  /// Nothing is read and nothing is written, as if the network had lost the connection.
+  /// Nothing is read or written, as if the network had lost the connection.
   case everything
 }
 
-/// New values of the gateway's SETTINGS, and what it does beside them; nil leaves a value as it is.
+/// New values of the gateway's SETTINGS and related behaviour; nil leaves a value unchanged.
 public struct FaultSettings: Sendable, Equatable {
-  /// Open streams' windows move by the difference.
+  /// The windows of open streams change by the difference.
   public var initialWindowSize: UInt32?
   public var headerTableSize: UInt32?
   public var maxHeaderListSize: UInt32?
-  /// WINDOW_UPDATE frames are delayed for so many ms.
+  /// The delay of WINDOW_UPDATE frames, in ms.
   public var windowHold: UInt64?
-  /// Requests with a larger body than this are answered with 413 before their end.
+  /// Requests with a larger body are answered with 413 before their end.
   public var earlyAnswerLimit: Int?
 }
 
-/// Unusual forms of a regular answer.
+/// Unusual forms of a regular response.
 public enum FaultShape: String, Sendable, CaseIterable {
-  /// The body comes in DATA frames of one byte.
+  /// The body is sent in DATA frames of one byte.
   case manyDataFrames = "many_data_frames"
-  /// The header block is cut in two: HEADERS and CONTINUATION.
+  /// The header block is split in two: HEADERS and CONTINUATION.
   case continuation
   /// Frames are padded.
   case padding
   /// Trailer fields follow the body.
   case trailers
-  /// An answer with status 103 comes first.
+  /// A 103 response is sent first.
   case informational
-  /// The answer waits for a random time below 50 ms, so that answers overtake each other.
+  /// The response waits a random time below 50 ms, so that responses overtake each other.
   case outOfOrder = "out_of_order"
 }
 
-/// The fault in the gateway's TLS.
+/// A fault in the gateway's TLS.
 public struct FaultTLS: Sendable, Hashable {
   public enum Kind: String, Sendable, CaseIterable {
     /// The certificate has expired.
     case expired
     /// The certificate is for another host.
     case wrongHost = "wrong_host"
-    /// The certificate is of an unknown authority.
+    /// The certificate was issued by an unknown authority.
     case unknownAuthority = "unknown_authority"
-    /// Nothing newer than TLS 1.1 is spoken.
+    /// No TLS version newer than 1.1 is supported.
     case tls11 = "tls_1_1"
-    /// ALPN chooses `http/1.1`.
+    /// ALPN selects `http/1.1`.
     case http1 = "http_1_1"
-    /// The handshake waits.
+    /// The handshake is delayed.
     case slow
-    /// The client is asked for a certificate of authorities that it does not know.
+    /// The client is asked for a certificate from authorities that it does not know.
     case certificateRequest = "certificate_request"
   }
 
   public var kind: Kind
-  /// Paths of PEM files that replace the certificate that the gateway makes: both or none.
+  /// Paths of PEM files that replace the certificate that the gateway generates: both or none.
   public var certificate: String?
   public var key: String?
-  /// The wait of a slow handshake, in ms.
+  /// The delay of a slow handshake, in ms.
   public var delay: UInt64 = 0
 }
 
-/// The treatment of provider tokens.
+/// A fault in the handling of provider tokens.
 public enum FaultCredential: Sendable, Equatable {
-  /// The consequence of a provider token that came within 20 minutes of the one before it.
+  /// What happens when a provider token is replaced within 20 minutes.
   case renewal(Renewal)
-  /// The key with this id is another one than the client thinks.
+  /// The key with this id is not what the client thinks.
   case key(String, KeyChange)
 
   public enum Renewal: String, Sendable, CaseIterable {
@@ -230,9 +230,9 @@ public enum FaultCredential: Sendable, Equatable {
     case off
     /// 429 for the new token only.
     case token
-    /// 429 for every request of the connection until the time is over.
+    /// 429 for every request of the connection until the interval has passed.
     case wedge
-    /// 429 once, and no answers on that connection any more.
+    /// 429 once, then no responses on that connection.
     case blackHole = "black_hole"
   }
 
@@ -241,7 +241,7 @@ public enum FaultCredential: Sendable, Equatable {
     case revoked
     /// It is for the other environment.
     case otherEnvironment = "other_environment"
-    /// It is not related to the one that the connection began with.
+    /// It is not related to the key that the connection started with.
     case unrelated
     /// It belongs to a second team.
     case otherTeam = "other_team"

@@ -1,49 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 import Random
 
-/// Decides which faults are due. The same seed, rules and events give the same decisions: a run can
-/// be replayed.
+/// Decides which faults are due. The same seed, rules and events give the same decisions, so a run can be replayed.
 ///
-/// Each rule draws from numbers of its own, so adding a rule changes nothing for the others.
+/// Each rule has its own random numbers, so adding a rule does not affect the others.
 public struct FaultEngine: Sendable {
   private struct Entry: Sendable {
     let rule: FaultRule
-    /// When the rule was added, in ms.
+    /// The time at which the rule was added, in ms.
     let start: UInt64
-    /// Connections that had been accepted when the rule was added, or when the gateway was reset.
+    /// The number of connections accepted before the rule was added or the gateway was reset.
     var connectionsBefore: UInt64
-    /// The seed of its chances.
+    /// The seed of the rule's random numbers.
     let seed: UInt64
     var random: SeededGenerator
     var memory = FaultMemory()
     var seen: UInt64 = 0
     var fired: UInt64 = 0
-    /// A standing rule holds now.
+    /// Whether a standing rule holds now.
     var holds = false
   }
 
-  /// The seed of all chances.
+  /// The seed of all random numbers.
   public let seed: UInt64
   private var entries: [Entry] = []
-  /// Rules added since the seed was set; it goes on after `removeAll`.
+  /// The number of rules added since the seed was set; `removeAll` does not reset it.
   private var added: UInt64 = 0
-  /// For each stage, whether a rule looks at it.
+  /// A bit for each stage that a rule applies to.
   private var stages: UInt8 = 0
 
   public init(seed: UInt64) { self.seed = seed }
 
   public var isEmpty: Bool { entries.isEmpty }
 
-  /// True if any rule looks at this moment.
+  /// Whether any rule applies to this stage.
   public func concerns(_ stage: FaultStage) -> Bool { stages & 1 << stage.rawValue != 0 }
 
-  /// Adds rules after those that are there.
+  /// Appends rules.
   ///
   /// - Parameters:
-  ///   - time: Their times count from it (ms).
-  ///   - connections: Connections accepted so far; theirs count from the next one.
-  ///   - own: A seed of these rules: their draws then depend on it and their order alone, whatever was
-  ///     added before. Without one they depend on the engine's.
+  ///   - time: The start of their times (ms).
+  ///   - connections: Connections accepted so far; the rules count from the next one.
+  ///   - own: A seed for these rules: their random numbers then depend on it and on their order alone, not on rules
+  ///     added before. Without one they depend on the engine's seed.
   public mutating func add(
     _ rules: [FaultRule], at time: UInt64, after connections: UInt64 = 0, seed own: UInt64? = nil
   ) {
@@ -60,27 +59,27 @@ public struct FaultEngine: Sendable {
     }
   }
 
-  /// The gateway was reset after so many connections: the next one is every rule's first.
+  /// Restarts the rules' connection counts after a reset of the gateway: its next connection is number 1.
   public mutating func restartConnections(after connections: UInt64) {
     for index in entries.indices { entries[index].connectionsBefore = connections }
   }
 
-  /// Forgets the rules that `isOld` names. With the same rules added again the run is another one unless a new engine
-  /// is made, or they have a seed of their own.
+  /// Removes the rules for which `isOld` returns true. Adding the same rules again gives a different run unless they
+  /// have a seed of their own or the engine is new.
   public mutating func remove(where isOld: (FaultRule) -> Bool) {
     entries.removeAll { isOld($0.rule) }
     stages = entries.reduce(0) { $0 | 1 << $1.rule.stage.rawValue }
   }
 
-  /// Forgets every rule.
+  /// Removes every rule.
   public mutating func removeAll() { remove { _ in true } }
 
-  /// The rules and how often each fired.
+  /// The rules and how often each has fired.
   public var counts: [FaultCount] {
     entries.map { FaultCount(rule: $0.rule, seed: $0.seed, seen: $0.seen, fired: $0.fired) }
   }
 
-  /// The faults that are due at an event, in the order of the rules.
+  /// Returns the faults that are due at an event, in the order of the rules.
   public mutating func decide(_ event: FaultEvent) -> [FaultDecision] {
     guard concerns(event.stage) else { return [] }
     var decisions: [FaultDecision] = []
@@ -92,13 +91,13 @@ public struct FaultEngine: Sendable {
     return decisions
   }
 
-  /// The standing rules that hold at `event.time`. A rule is counted each time it begins to hold.
+  /// Returns the standing rules that hold at `event.time`. A rule is counted each time it starts to hold.
   public mutating func standing(_ event: FaultEvent) -> [FaultDecision] {
     guard concerns(.standing) else { return [] }
     var decisions: [FaultDecision] = []
     for index in entries.indices where entries[index].rule.stage == .standing {
       let rule = entries[index].rule
-      // Address and environment are not the event's here but the rule's: which ones are meant.
+      // Address and environment come from the rule here, not from the event: they say where it applies.
       var matcher = rule.matcher
       matcher.address = nil
       matcher.environment = nil
@@ -115,17 +114,17 @@ public struct FaultEngine: Sendable {
     return decisions
   }
 
-  /// The addresses and environments that a standing rule applies to.
+  /// Returns the addresses and environments that a standing rule applies to.
   public func matcher(of decision: FaultDecision) -> FaultMatcher {
     entries[decision.rule].rule.matcher
   }
 
-  /// Forgets what was collected about a connection that has ended.
+  /// Forgets the state kept for a connection that has ended.
   public mutating func forget(connection: UInt64) {
     for index in entries.indices { entries[index].memory.forget(connection) }
   }
 
-  /// The distance of an event from the rule's beginning.
+  /// The time and connections between the rule's start and an event.
   private func since(_ index: Int, _ event: FaultEvent) -> FaultMatcher.Distance {
     let entry = entries[index]
     return FaultMatcher.Distance(

@@ -7,13 +7,13 @@ public struct FaultEvent: Sendable, Equatable {
   /// Milliseconds since the gateway started.
   public var time: UInt64
   public var environment: Environment
-  /// The address that the client connected to, without the port; empty if it does not matter.
+  /// The address that the client connected to, without the port; empty if irrelevant.
   public var address: String
-  /// The connection's number: 1, 2, 3… in the order of arrival.
+  /// The connection's number: 1, 2, 3… in order of acceptance.
   public var connection: UInt64
   /// Milliseconds since the connection was accepted.
   public var age: UInt64
-  /// Milliseconds since something came in on it.
+  /// Milliseconds since data was last received on the connection.
   public var idle: UInt64
   /// The request, at the stages `request` and `answer`.
   public var request: FaultRequest?
@@ -34,21 +34,21 @@ public struct FaultEvent: Sendable, Equatable {
   }
 }
 
-/// The parts of a request that a fault may depend on.
+/// The parts of a request that a fault can depend on.
 public struct FaultRequest: Sendable, Equatable {
-  /// The device token of the path, in lower-case digits; empty if there is none.
+  /// The device token in the path, in lower-case digits; empty if there is none.
   public var token: [UInt8]
   /// The `apns-topic`; empty if there is none.
   public var topic: [UInt8]
   public var pushType: PushType?
-  /// The status that the gateway gives by itself, or has given at the stage `answer`.
+  /// The status that the gateway responds with by itself, or did at the stage `answer`.
   public var status: UInt16
-  /// That answer is `BadDeviceToken`, which the gateway forgives least.
+  /// Whether that response is `BadDeviceToken`, which the gateway tolerates least.
   public var isBadDeviceToken: Bool
   public var streamID: Int32
-  /// Size of the header list as RFC 9113 §6.5.2 counts it: names, values and 32 bytes a field.
+  /// The size of the header list (RFC 9113 §6.5.2): names, values and 32 bytes per field.
   public var headerListSize: Int
-  /// The fields that may have entered the compression table.
+  /// The fields that may have been added to the HPACK dynamic table.
   public var indexed: IndexedFields = []
 
   public init(
@@ -65,8 +65,8 @@ public struct FaultRequest: Sendable, Equatable {
   }
 }
 
-/// Header fields that a client should not put into the compression table: a set of those that did not come as
-/// never-indexed literals (RFC 7541 §6.2.3).
+/// Header fields that a client should not add to the HPACK dynamic table: those that were not sent as never-indexed
+/// literals (RFC 7541 §6.2.3).
 public struct IndexedFields: OptionSet, Sendable {
   public let rawValue: UInt8
 

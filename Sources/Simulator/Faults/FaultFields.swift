@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import Settings
 
-/// The fault in a fault script: which rule, which field, why.
+/// An error in a fault script: the rule, the field and the cause.
 public struct FaultScriptError: Error, Sendable, Equatable, CustomStringConvertible {
   public let description: String
 
   public init(_ description: String) { self.description = description }
 }
 
-/// A value of a fault script, as JSON has it.
+/// A JSON value in a fault script.
 public enum FaultValue: Sendable {
   case integer(Int64)
   case number(Double)
   case text(String)
   case list([FaultValue])
-  /// The members in their order, duplicates included.
+  /// The members in their order, including duplicates.
   case object([(key: String, value: FaultValue)])
-  /// true, false or null, which no script has.
+  /// true, false or null, which are not valid in a script.
   case other
 
   var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
@@ -32,12 +32,11 @@ public enum FaultValue: Sendable {
   }
 }
 
-/// Reads the members of one JSON object of a fault script, and knows at the end which of them nobody
-/// asked for.
+/// Reads the members of one JSON object of a fault script, and reports those that were not read.
 public struct FaultFields {
-  /// The name of the object in errors: `rules[3] (stream_reset)`.
+  /// The name of the object in errors, such as `rules[3] (stream_reset)`.
   let name: String
-  /// The rule's moment and conditions, for faults that look at them or have defaults of their own.
+  /// The rule's stage and conditions, for faults that depend on them or have defaults of their own.
   var stage = FaultStage.request
   var when = FaultMatcher()
   private let members: [(key: String, value: FaultValue)]
@@ -72,7 +71,7 @@ public struct FaultFields {
     return text
   }
 
-  /// The place of one of a few words among them; the first one's if the field is absent.
+  /// Reads one of these words and returns its index; 0 if the field is absent.
   mutating func place(_ field: String, _ words: [String]) throws(FaultScriptError) -> Int {
     guard let text = try text(field) else { return 0 }
     guard let place = words.firstIndex(of: text) else {
@@ -81,12 +80,12 @@ public struct FaultFields {
     return place
   }
 
-  /// One of a few words; the first one if the field is absent.
+  /// Reads one of these words; the first one if the field is absent.
   mutating func word(_ field: String, _ words: [String]) throws(FaultScriptError) -> String {
     words[try place(field, words)]
   }
 
-  /// One of the cases by its word; the first one if the field is absent.
+  /// Reads one of the cases by its word; the first one if the field is absent.
   mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
     _ field: String
   ) throws(FaultScriptError) -> Choice {
@@ -105,12 +104,12 @@ public struct FaultFields {
     return number
   }
 
-  /// A count from 1.
+  /// Reads a count of at least 1.
   mutating func count(_ field: String) throws(FaultScriptError) -> UInt64? {
     try integer(field, 1...UInt64(Int64.max))
   }
 
-  /// A number from 0 to 1.
+  /// Reads a number from 0 to 1.
   mutating func share(_ field: String) throws(FaultScriptError) -> Double? {
     guard let value = value(field) else { return nil }
     guard let number = value.number, number >= 0, number <= 1 else {
@@ -119,7 +118,7 @@ public struct FaultFields {
     return number
   }
 
-  /// Milliseconds of a time such as `30s`.
+  /// Reads a duration such as `30s`, in milliseconds.
   mutating func duration(_ field: String) throws(FaultScriptError) -> UInt64? {
     guard let text = try text(field) else { return nil }
     guard let time = DurationText.milliseconds(of: text), time >= 0 else {
@@ -128,7 +127,7 @@ public struct FaultFields {
     return UInt64(time)
   }
 
-  /// Milliseconds of a time with a sign, such as `-30m`; without one it is positive.
+  /// Reads a duration with an optional sign such as `-30m`, in milliseconds.
   mutating func offset(_ field: String) throws(FaultScriptError) -> Int64? {
     guard let text = try text(field) else { return nil }
     guard let offset = Self.offset(of: text) else {
@@ -138,7 +137,7 @@ public struct FaultFields {
     return offset
   }
 
-  /// Ten years in milliseconds: more than any clock is off.
+  /// Ten years in milliseconds, more than any clock is off.
   private static let longestOffset: Int64 = 315_576_000_000
 
   public static func offset(of text: String) -> Int64? {
@@ -149,7 +148,7 @@ public struct FaultFields {
     return text.hasPrefix("-") ? -time : time
   }
 
-  /// A list of at least one element, each read by `read`; `standard` if the field is absent.
+  /// Reads a list of at least one element, each with `read`; returns `standard` if the field is absent.
   mutating func list<Element>(
     _ field: String, _ standard: [Element], _ problem: String,
     _ read: (FaultValue) -> Element?
@@ -163,7 +162,7 @@ public struct FaultFields {
     return elements
   }
 
-  /// Refuses members that were not asked for: a misspelt condition must not be ignored.
+  /// Rejects members that were not read: a misspelt condition must not be ignored.
   func finish() throws(FaultScriptError) {
     if let unknown = members.first(where: { !asked.contains($0.key) }) {
       throw error(unknown.key, "is not known here")

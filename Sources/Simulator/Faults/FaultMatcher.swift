@@ -1,52 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// When a rule applies. Every condition that is given must hold.
+/// The conditions under which a rule applies. All that are set must hold.
 ///
-/// An event is compared with the filters first. What passes them is counted, and `nth`, `every`,
-/// `fromCount` and `untilCount` look at that count; then `probability` draws, and `times` bounds how
-/// often the rule fires.
+/// An event is compared with the filters first. Events that pass are counted, and `nth`, `every`, `fromCount` and
+/// `untilCount` apply to that count; then `probability` is drawn, and `times` limits how often the rule fires.
 public struct FaultMatcher: Sendable, Equatable {
-  // Filters of any event.
+  // Filters for any event.
   public var environment: Environment?
   /// The address connected to, without the port.
   public var address: String?
-  /// The nth connection that was accepted after the rule was added, from 1.
+  /// The number of a connection among those accepted after the rule was added, from 1.
   public var connection: UInt64?
   /// Milliseconds since the rule was added.
   public var fromTime: UInt64?
   public var untilTime: UInt64?
 
-  // Filters of requests.
-  /// A whole device token or the beginning of one, in lower-case digits.
+  // Filters for requests.
+  /// A whole device token or a prefix of one, in lower-case digits.
   public var token: [UInt8]?
   public var isTokenPrefix = false
   /// The exact topic.
   public var topic: [UInt8]?
-  /// The bundle id: the topic with any of Apple's suffixes or none.
+  /// The bundle id: the topic with or without one of Apple's suffixes.
   public var app: [UInt8]?
   public var pushType: PushType?
-  /// The status that the gateway gives by itself.
+  /// The status that the gateway responds with by itself.
   public var status: UInt16?
-  /// The stream's id is this or higher.
+  /// The minimum stream id.
   public var streamID: Int32?
-  /// The header list is larger than this.
+  /// The size that the header list must exceed.
   public var headerListSize: Int?
-  /// This header field was not sent as a never-indexed literal.
+  /// A header field that was not sent as a never-indexed literal.
   public var indexed: IndexedFields = []
 
-  // Conditions on what came before.
-  /// Milliseconds of silence, at the stage `idle`.
+  // Conditions on earlier events.
+  /// Milliseconds without input, at the stage `idle`.
   public var idle: UInt64?
-  /// The connection has collected so many errors (4xx and 5xx other than 410).
+  /// The minimum number of errors on the connection (4xx and 5xx other than 410).
   public var errors: Int?
-  /// For how many errors a `BadDeviceToken` counts; 1 or more.
+  /// The number of errors that a `BadDeviceToken` counts as; at least 1.
   public var badTokenWeight = 1
-  /// More requests than this came for one device token within `tokenWindow`.
+  /// The number of requests for one device token within `tokenWindow` that must be exceeded.
   public var tokenRate: Int?
   /// Milliseconds.
   public var tokenWindow: UInt64 = 1_000
-  /// More connections than this came within a minute.
+  /// The number of connections within a minute that must be exceeded.
   public var connectsPerMinute: Int?
 
   // Counts and chance.
@@ -54,27 +53,27 @@ public struct FaultMatcher: Sendable, Equatable {
   public var every: UInt64?
   public var fromCount: UInt64?
   public var untilCount: UInt64?
-  /// 0 to 1.
+  /// From 0 to 1.
   public var probability = 1.0
   public var times: UInt64?
 
   public init() {}
 
-  /// A condition here looks at a request.
+  /// Whether a condition depends on a request.
   public var needsRequest: Bool {
     token != nil || topic != nil || app != nil || pushType != nil || status != nil
       || streamID != nil || headerListSize != nil || !indexed.isEmpty || errors != nil
       || tokenRate != nil
   }
 
-  /// The distance of an event from the beginning of its rule: the moment at which it was added.
+  /// The time and connections between the start of a rule, when it was added, and an event.
   struct Distance {
     var milliseconds: UInt64
-    /// The number of the event's connection among those since then, from 1; 0 for an older one.
+    /// The number of the event's connection since then, from 1; 0 for an older connection.
     var connections: UInt64
   }
 
-  /// True if the filters let an event pass at this distance from its rule's beginning.
+  /// Returns whether an event passes the filters at this distance from the rule's start.
   func passes(_ event: FaultEvent, _ distance: Distance) -> Bool {
     if let environment, environment != event.environment { return false }
     if let address, address != event.address { return false }
@@ -106,7 +105,7 @@ public struct FaultMatcher: Sendable, Equatable {
     return true
   }
 
-  /// True if the event with this number among those that passed the filters, from 1, is meant.
+  /// Returns whether the event with this number among those that passed the filters, from 1, is selected.
   func picks(_ count: UInt64) -> Bool {
     if let nth, count != nth { return false }
     if let every, every == 0 || !count.isMultiple(of: every) { return false }

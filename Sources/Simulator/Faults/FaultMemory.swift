@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The memory that a rule has of earlier events: errors of a connection, requests for a device token, connections of
-/// the last minute. Bounded.
+/// A rule's bounded memory of earlier events: errors of a connection, requests for a device token, connections within
+/// the last minute.
 struct FaultMemory: Sendable {
   private struct Window: Sendable {
     var start: UInt64
@@ -12,11 +12,11 @@ struct FaultMemory: Sendable {
   private var tokens: [[UInt8]: Window] = [:]
   private var connects: [UInt64] = []
 
-  /// Beyond so many connections or tokens everything remembered about them is forgotten.
+  /// The number of connections or tokens beyond which all of them are forgotten.
   private static let capacity = 10_000
   private static let minute: UInt64 = 60_000
 
-  /// Takes an event that passed the filters, and says whether the conditions on the past hold now.
+  /// Records an event that passed the filters, and returns whether the conditions on earlier events hold now.
   mutating func holds(_ matcher: FaultMatcher, _ event: FaultEvent) -> Bool {
     if let limit = matcher.errors, !exceeds(errors: limit, matcher, event) { return false }
     if let limit = matcher.tokenRate, !exceeds(rate: limit, matcher, event) { return false }
@@ -26,7 +26,7 @@ struct FaultMemory: Sendable {
 
   mutating func forget(_ connection: UInt64) { errors[connection] = nil }
 
-  /// Firing starts the connection's count again.
+  /// Resets the connection's count when the rule fires.
   private mutating func exceeds(
     errors limit: Int, _ matcher: FaultMatcher, _ event: FaultEvent
   ) -> Bool {

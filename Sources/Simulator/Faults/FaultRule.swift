@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// One line of a fault script: when something is due, what.
+/// One rule of a fault script: the conditions and the action.
 public struct FaultRule: Sendable, Equatable {
   public var fault: Fault
-  /// A name for reports; the fault's unless the script gives another.
+  /// The name in reports; the fault's name unless the script sets another.
   public var name: String
   public var stage: FaultStage
   public var matcher: FaultMatcher
   public var action: FaultAction
-  /// The profile that it belongs to; nil for one that was added by itself.
+  /// The profile that the rule belongs to; nil if it was added on its own.
   public var profile: String?
 
   public init(
@@ -25,21 +25,21 @@ public struct FaultRule: Sendable, Equatable {
 
 /// A fault that is due now.
 public struct FaultDecision: Sendable, Equatable {
-  /// The rule's place among those of the engine.
+  /// The index of the rule in the engine.
   public var rule: Int
   public var fault: Fault
   public var action: FaultAction
-  /// The value that chance or order has chosen among the action's choices: milliseconds of a delay, the stream limit,
-  /// the code of RST_STREAM. 0 for other actions.
+  /// The value selected among the action's choices, at random or in order: the delay in milliseconds, the stream limit
+  /// or the RST_STREAM code. 0 for other actions.
   public var value: UInt64 = 0
 }
 
-/// The number of times that a rule was concerned and fired.
+/// How often a rule matched and fired.
 public struct FaultCount: Sendable, Equatable {
   public var rule: FaultRule
-  /// The seed of its chances.
+  /// The seed of the rule's random numbers.
   public var seed: UInt64
-  /// Events that passed the rule's filters.
+  /// The number of events that passed the rule's filters.
   public var seen: UInt64
   public var fired: UInt64
 }

@@ -2,13 +2,12 @@
 import APNS
 import Settings
 
-/// A fault script: the rules in their order, and the seed if it names one. The format is described in
-/// `docs/simulator.md`.
+/// A fault script: the rules in order, and an optional seed. `docs/simulator.md` describes the format.
 public struct FaultScript: Sendable, Equatable {
   public var seed: UInt64?
   public var rules: [FaultRule]
 
-  /// Reads `{"seed": 1, "rules": […]}` or only the list of rules.
+  /// Reads `{"seed": 1, "rules": […]}` or just the list of rules.
   public init(_ value: FaultValue) throws(FaultScriptError) {
     var list = value.list
     if list == nil {
@@ -125,7 +124,7 @@ extension FaultMatcher {
     }
   }
 
-  /// Refuses a condition that can never hold at its stage.
+  /// Rejects a condition that can never hold at its stage.
   fileprivate func check(at stage: FaultStage, name: String) throws(FaultScriptError) {
     if needsRequest, stage != .request, stage != .answer {
       throw FaultScriptError("\(name) looks at a request, and there is none at the stage \(stage)")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Trouble with answers and with devices.
+/// Profiles with faulty responses and devices.
 extension GatewayProfile {
   static let answers: [GatewayProfile] = [
     GatewayProfile(

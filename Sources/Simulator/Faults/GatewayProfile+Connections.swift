@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Trouble with connections: how they begin, and how they end.
+/// Profiles with faults at the start and end of connections.
 extension GatewayProfile {
   static let connections: [GatewayProfile] = [
     GatewayProfile(

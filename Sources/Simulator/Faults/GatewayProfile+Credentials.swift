@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Trouble with provider tokens.
+/// Profiles with provider token faults.
 extension GatewayProfile {
   static let credentials: [GatewayProfile] = [
     GatewayProfile(

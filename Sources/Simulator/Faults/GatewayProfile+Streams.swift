@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Trouble with HTTP/2: streams, flow control, header compression.
+/// Profiles with HTTP/2 faults: streams, flow control, header compression.
 extension GatewayProfile {
   static let streams: [GatewayProfile] = [
     GatewayProfile(

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A named set of switches and faults: one kind of trouble that a test suite can run against its client. Its
-/// declaration has its line of `docs/simulator.md`.
+/// A named set of switches and faults: one kind of trouble that a test suite can run its client against. The
+/// declaration holds its entry in `docs/simulator.md`.
 public struct GatewayProfile: Sendable, Equatable {
-  /// A field of `PUT /profile` and its value, as an operator would write it.
+  /// A field of `PUT /profile` and its value as an operator writes it.
   public struct Switch: Sendable, Equatable {
     public let name: String
     public let value: String
@@ -13,7 +13,7 @@ public struct GatewayProfile: Sendable, Equatable {
   public let name: String
   /// What the gateway does, in one sentence.
   public let does: String
-  /// Errors of clients that show under it.
+  /// The client errors that it reveals.
   public let catches: String
   public let switches: [Switch]
   /// Rules of a fault script, each as JSON.

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 import Random
 
-/// The time that answers take. Times are in milliseconds.
+/// A distribution of response times, in milliseconds.
 public enum LatencyProfile: Sendable, Equatable {
   case constant(UInt64)
-  /// Log-normal with this median and 99th percentile; the median is at least 1.
+  /// Log-normal with this median (at least 1) and 99th percentile.
   case logNormal(median: UInt64, p99: UInt64)
-  /// `slow` for this share (0 to 1) of the answers, `fast` for the others.
+  /// `slow` for this share (0 to 1) of the responses, `fast` for the others.
   case bimodal(fast: UInt64, slow: UInt64, share: Double)
-  /// In each period nothing is answered for the first `duration` ms; what waits is answered then.
+  /// No responses for the first `duration` ms of each period; waiting ones are sent after that.
   case stall(period: UInt64, duration: UInt64)
-  /// `initial` right after the connection was made, less and less until `duration` has passed.
+  /// `initial` when the connection opens, decreasing to zero over `duration`.
   case slowStart(initial: UInt64, duration: UInt64)
 
-  /// 99 % of a normal distribution lie below this many deviations.
+  /// The number of standard deviations below which 99 % of a normal distribution lie.
   private static let deviationsToP99 = 2.326_348
-  /// No answer is delayed longer than an hour.
+  /// The longest delay: an hour.
   private static let longest = 3_600_000.0
 
-  /// A delay for a request that came `elapsed` ms after the rule and `age` ms after its connection.
+  /// Returns a delay for a request `elapsed` ms after the rule's start and `age` ms after its connection's.
   func milliseconds(_ random: inout SeededGenerator, elapsed: UInt64, age: UInt64) -> UInt64 {
     switch self {
     case .constant(let time): return time
@@ -39,8 +39,7 @@ public enum LatencyProfile: Sendable, Equatable {
 }
 
 extension SeededGenerator {
-  /// About normally distributed with mean 0 and deviation 1: the sum of twelve even ones less six.
-  /// Its tails end at ±6.
+  /// Approximately normal with mean 0 and deviation 1: the sum of twelve uniform numbers minus six, within ±6.
   fileprivate mutating func deviation() -> Double {
     var sum = -6.0
     for _ in 0..<12 { sum += share() }
@@ -48,9 +47,9 @@ extension SeededGenerator {
   }
 }
 
-/// The two functions of the C library that a profile needs, for moderate numbers.
+/// Replacements for the two C library functions that a profile needs, for moderate numbers.
 enum Exponential {
-  /// e to the power of `x`, for −40 to 40; exact to about twelve digits.
+  /// e to the power of `x`, for −40 to 40, accurate to about twelve digits.
   static func power(_ x: Double) -> Double {
     let x = min(max(x, -40), 40)
     // e^x = (e^(x/256))^256

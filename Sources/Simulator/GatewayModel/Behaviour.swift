@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Something that the gateway does, where that is known from, and how to change it.
+/// A behaviour of the gateway, its source, and how to change it.
 public struct Behaviour: Sendable {
   /// The source of a behaviour.
   public enum Mark: String, Sendable, CaseIterable {
-    /// Apple says so.
+    /// Documented by Apple.
     case documented
-    /// Seen on the wire or in production, and reported publicly.
+    /// Observed on the wire or in production and reported publicly.
     case observed
-    /// Concluded, or chosen because something has to be.
+    /// Inferred, or chosen because the simulator needs a value.
     case inferred
   }
 
@@ -17,19 +17,19 @@ public struct Behaviour: Sendable {
     case boolean
     case choice([String])
     case count(ClosedRange<Int>)
-    /// Milliseconds; written `20m`, `1h`.
+    /// Milliseconds, written as `20m` or `1h`.
     case duration(ClosedRange<Int64>)
     /// Names separated by commas.
     case list
-    /// Cannot be changed.
+    /// Not switchable.
     case fixed
   }
 
-  /// The name of the flag and of the field in `PUT /profile`; of a fixed one only a title.
+  /// The name of the flag and of the field in `PUT /profile`; only a title if the behaviour is fixed.
   public let name: String
   public let mark: Mark
   public let kind: Kind
-  /// As an operator would write it; what it does, for a fixed one.
+  /// The default as an operator writes it; for a fixed behaviour, a description.
   public let standard: String
   public let meaning: String
 
@@ -43,7 +43,7 @@ public struct Behaviour: Sendable {
 
   public var isSwitch: Bool { kind != .fixed }
 
-  /// The values that may stand after the flag.
+  /// The values that the flag accepts.
   public var values: String {
     switch kind {
     case .boolean: "true, false"
@@ -56,7 +56,7 @@ public struct Behaviour: Sendable {
   }
 }
 
-/// The fault in a behaviour's value.
+/// An error in the value of a behaviour.
 public struct BehaviourError: Error, Sendable, Equatable, CustomStringConvertible {
   public let name: String
   public let problem: String
@@ -70,7 +70,7 @@ public struct BehaviourError: Error, Sendable, Equatable, CustomStringConvertibl
 }
 
 extension Behaviour {
-  /// Everything that can be switched, and what is worth knowing of the rest.
+  /// All behaviours that can be switched, and the fixed ones worth knowing.
   public static let table: [Behaviour] =
     connection + providerTokens + certificates + requests + devices + channels
 

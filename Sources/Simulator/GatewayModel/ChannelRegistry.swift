@@ -7,18 +7,18 @@ public struct Channel: Sendable, Equatable {
   public let id: String
   public let app: String
   public let environment: Environment
-  /// Keeps its newest message (policy 1) or none (policy 0).
+  /// Whether the channel keeps its newest message (policy 1) or none (policy 0).
   public let storesMessages: Bool
-  /// Messages published.
+  /// The number of published messages.
   public internal(set) var published = 0
-  /// The newest one, while it is kept.
+  /// The newest message, while it is stored.
   public internal(set) var stored: StoredBroadcast?
 }
 
-/// The message that a channel keeps.
+/// The message that a channel stores.
 public struct StoredBroadcast: Sendable, Equatable {
   public let body: [UInt8]
-  /// Milliseconds since the epoch.
+  /// Expiration, in milliseconds since the epoch.
   public let until: Int64
 
   public init(body: [UInt8], until: Int64) {
@@ -27,22 +27,22 @@ public struct StoredBroadcast: Sendable, Equatable {
   }
 }
 
-/// The broadcast channels of every app (Apple, "Sending channel management requests to APNs").
-/// Channels of one environment are not known in the other.
+/// The broadcast channels of every app (Apple, "Sending channel management requests to APNs"). Each environment has its
+/// own.
 public struct ChannelRegistry: Sendable {
   private struct Key: Hashable, Sendable {
     let app: String
     let environment: Environment
   }
 
-  /// In the order of creation.
+  /// The channel ids in the order of creation.
   private var channels: [Key: [String]] = [:]
   private var byID: [String: Channel] = [:]
   private var disabledApps: Set<String> = []
 
-  /// The longest time that a message is kept, in ms.
+  /// The longest time that a message is stored, in ms.
   public static let longest: Int64 = 8 * 3_600_000
-  /// A longer channel id is a bad one. Apple's are not of a fixed size.
+  /// The longest channel id that is accepted. Apple does not document a size.
   public static let idLimit = 128
 
   public init() {}
@@ -53,7 +53,7 @@ public struct ChannelRegistry: Sendable {
 
   public func isEnabled(_ app: String) -> Bool { !disabledApps.contains(app) }
 
-  /// Switches the capability of an app on or off, as in the developer portal; off deletes its channels.
+  /// Enables or disables broadcasts for an app, as in the developer portal; disabling deletes its channels.
   public mutating func enable(_ app: String, _ isEnabled: Bool) {
     guard !isEnabled else {
       disabledApps.remove(app)
@@ -66,9 +66,9 @@ public struct ChannelRegistry: Sendable {
     }
   }
 
-  /// Makes a channel.
+  /// Creates a channel.
   ///
-  /// - Parameter id: New and random: an id is never issued twice.
+  /// - Parameter id: A new random id; ids are never reused.
   public mutating func create(
     _ id: String, app: String, _ environment: Environment, storesMessages: Bool,
     _ rules: GatewayRules
@@ -95,7 +95,7 @@ public struct ChannelRegistry: Sendable {
     channels[Key(app: app, environment: environment)] ?? []
   }
 
-  /// Deletes a channel; true if it existed.
+  /// Deletes a channel; returns whether it existed.
   public mutating func delete(_ id: String, app: String, _ environment: Environment) -> Bool {
     guard find(id, app: app, environment) != nil else { return false }
     byID[id] = nil
@@ -103,11 +103,11 @@ public struct ChannelRegistry: Sendable {
     return true
   }
 
-  /// A message was accepted for a channel.
+  /// Publishes a message to a channel.
   ///
   /// - Parameters:
-  ///   - expiration: Seconds since the epoch; 0 is never kept.
-  ///   - now: Milliseconds.
+  ///   - expiration: Seconds since the epoch; with 0 the message is never stored.
+  ///   - now: Milliseconds since the epoch.
   public mutating func publish(_ id: String, body: [UInt8], expiration: Int64, now: Int64) {
     guard var channel = byID[id] else { return }
     channel.published += 1
@@ -120,7 +120,7 @@ public struct ChannelRegistry: Sendable {
     byID[id] = channel
   }
 
-  /// True if a text can be a channel id: base64 and not too long.
+  /// Whether a text is a valid channel id: base64 and not too long.
   public static func isChannelID(_ text: Span<UInt8>) -> Bool {
     guard text.count > 0, text.count <= idLimit else { return false }
     var padding = 0

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// The consequence of an answer for its connection.
+/// The effect of a response on its connection.
 public struct ConnectionStep: Equatable, Sendable {
-  /// SETTINGS with this many concurrent streams are to be sent.
+  /// The concurrent stream limit to send in SETTINGS.
   public var limit: UInt32?
-  /// The connection is to be ended for this reason.
+  /// The reason to close the connection with.
   public var end: Reason?
 
   public init(limit: UInt32? = nil, end: Reason? = nil) {
@@ -14,24 +14,24 @@ public struct ConnectionStep: Equatable, Sendable {
   }
 }
 
-/// One connection as the gateway sees it: how many streams it grants, how many errors it forgives, when
-/// it is idle. A value: answers and times go in, what to tell the client comes out.
+/// The gateway's state of one connection: stream limit, error score and idle time. A value type: responses and times go
+/// in, actions come out.
 ///
-/// Times are milliseconds since the epoch of a clock that may be moved ahead and back.
+/// Times are in milliseconds since the epoch, of a clock that can be moved ahead and back.
 public struct ConnectionModel: Sendable, Equatable {
-  /// Streams that the client may have open, as last told.
+  /// The concurrent stream limit last sent to the client.
   public private(set) var limit: UInt32
-  /// The client has shown a certificate, or a valid provider token that lifted the first limit.
+  /// Whether the client has presented a certificate, or a valid provider token that lifted the initial limit.
   public private(set) var isUnlocked: Bool
   public private(set) var errorScore = 0
-  /// The score's minute began then.
+  /// The start of the score's minute.
   private var scoreBegan: Int64
   private var lastRequest: Int64
   private var isEnding = false
 
   private static let scorePeriod: Int64 = 60_000
 
-  /// A connection whose TLS handshake is done.
+  /// Creates the model of a connection whose TLS handshake is complete.
   public init(hasCertificate: Bool, _ rules: GatewayRules, now: Int64) {
     isUnlocked = hasCertificate || !rules.primes
     limit = isUnlocked ? rules.maxConcurrentStreams : 1
@@ -39,17 +39,17 @@ public struct ConnectionModel: Sendable, Equatable {
     lastRequest = now
   }
 
-  /// A request came in.
+  /// Records that a request was received.
   public mutating func received(now: Int64) { lastRequest = now }
 
-  /// An acceptance changes nothing: there is no limit to lift or to restore.
+  /// Whether an accepted push changes nothing: there is no limit to lift or to restore.
   public func isSettled(_ most: UInt32) -> Bool { isUnlocked && limit == most }
 
-  /// A request was answered.
+  /// Records the response to a request.
   ///
   /// - Parameters:
-  ///   - reason: nil for an acceptance.
-  ///   - isAuthenticated: The request had a valid provider token (or the connection a certificate).
+  ///   - reason: nil if the push was accepted.
+  ///   - isAuthenticated: The request had a valid provider token, or the connection a certificate.
   public mutating func answered(
     _ reason: Reason?, isAuthenticated: Bool, _ rules: GatewayRules, now: Int64
   ) -> ConnectionStep {
@@ -89,10 +89,10 @@ public struct ConnectionModel: Sendable, Equatable {
       ? UInt32(min(UInt64(limit) * 2, UInt64(most))) : most
   }
 
-  /// Adds an error to the minute's score; the reason for the end when it is over the limit.
+  /// Adds an error to the minute's score; returns the reason to close the connection with once it exceeds the limit.
   private mutating func count(_ reason: Reason, _ rules: GatewayRules, now: Int64) -> Reason? {
     guard rules.errorLimit > 0 else { return nil }
-    // The clock may have gone back.
+    // The clock may have been moved back.
     if now - scoreBegan >= Self.scorePeriod || now < scoreBegan {
       scoreBegan = now
       errorScore = 0
@@ -100,13 +100,13 @@ public struct ConnectionModel: Sendable, Equatable {
     errorScore += reason == .badDeviceToken ? rules.badTokenWeight : 1
     guard errorScore > rules.errorLimit, !isEnding else { return nil }
     isEnding = true
-    // Which reason APNs gives here is not known.
+    // The reason that APNs uses here is not known.
     return .tooManyRequests
   }
 
-  /// True if the connection has been idle for too long: true once.
+  /// Whether the connection has been idle for too long; true only once.
   public mutating func isIdle(openStreams: Int, _ rules: GatewayRules, now: Int64) -> Bool {
-    // The clock may have gone back.
+    // The clock may have been moved back.
     lastRequest = min(lastRequest, now)
     guard rules.idleTimeout > 0, openStreams == 0, !isEnding,
       now - lastRequest >= rules.idleTimeout
@@ -115,7 +115,7 @@ public struct ConnectionModel: Sendable, Equatable {
     return true
   }
 
-  /// The limit that new rules ask for; nil when it stays.
+  /// Returns the stream limit that new rules require; nil if it is unchanged.
   public mutating func changed(_ rules: GatewayRules) -> UInt32? {
     let wanted = isUnlocked || !rules.primes ? rules.maxConcurrentStreams : 1
     if !rules.primes { isUnlocked = true }
@@ -125,17 +125,17 @@ public struct ConnectionModel: Sendable, Equatable {
   }
 }
 
-/// Counts a client's connections: more than so many per minute are taken for an attack.
+/// Counts a client's connections: too many per minute are treated as an attack.
 public struct ConnectionRate: Sendable {
   private var began: Int64 = 0
   private var counts: [String: Int] = [:]
 
   public init() {}
 
-  /// True if a connection from this address may be served.
+  /// Returns whether a connection from this address may be served.
   public mutating func admits(_ address: String, _ rules: GatewayRules, now: Int64) -> Bool {
     guard rules.connectionRate > 0 else { return true }
-    // The clock may have gone back.
+    // The clock may have been moved back.
     if now - began >= 60_000 || now < began {
       began = now
       counts = [:]

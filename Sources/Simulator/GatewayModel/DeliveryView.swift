@@ -9,11 +9,11 @@ public struct Delivery: Sendable, Equatable {
   public let collapseID: [UInt8]?
   public let type: PushType?
   public let priority: UInt8
-  /// When the gateway got it and when the device did, in ms.
+  /// The times at which the gateway and the device received it, in ms.
   public let receivedAt: Int64
   public let deliveredAt: Int64
   public let body: [UInt8]?
-  /// The budget for whose sake the device dropped it.
+  /// The exceeded budget because of which the device dropped it.
   public let overBudget: BudgetKind?
 
   public init(
@@ -41,15 +41,15 @@ public struct Delivery: Sendable, Equatable {
   }
 }
 
-/// The part of a body that decides whether a device shows it.
+/// The parts of a body that decide whether a device shows it.
 public struct BodyFacts: Sendable, Equatable {
   public enum ActivityEvent: String, Sendable { case start, update, end }
 
-  /// It only wakes the app.
+  /// Whether it only wakes the app.
   public var isSilent = false
-  /// What it does to a Live Activity.
+  /// The Live Activity event.
   public var event: ActivityEvent?
-  /// Seconds; orders the updates of a Live Activity.
+  /// The timestamp that orders updates of a Live Activity, in seconds.
   public var timestamp: Int64?
 
   public init(isSilent: Bool = false, event: ActivityEvent? = nil, timestamp: Int64? = nil) {
@@ -59,18 +59,18 @@ public struct BodyFacts: Sendable, Equatable {
   }
 }
 
-/// Why a device does not show a notification that it has received.
+/// The reason why a device does not show a notification that it received.
 public enum HiddenReason: Sendable, Equatable {
   case overBudget(BudgetKind)
-  /// The same notification had come before.
+  /// The same notification was received before.
   case duplicate
-  /// A later one with the same collapse id has taken its place.
+  /// A later notification with the same collapse id replaced it.
   case replaced
-  /// Its type or its body has nothing to show; what the app makes of it is up to the app.
+  /// Its type or body has nothing to show; what the app does with it is up to the app.
   case showsNothing
-  /// The Live Activity had ended, by a push or by its age.
+  /// The Live Activity had ended, by a push or by its lifetime.
   case activityEnded
-  /// The Live Activity shows a state with a later timestamp.
+  /// The Live Activity already shows a state with a later timestamp.
   case olderState
 
   public var name: String {
@@ -90,11 +90,11 @@ public enum DeliveryView {
   /// One delivery and what the user sees of it.
   public struct Line: Sendable, Equatable {
     public let delivery: Delivery
-    /// A later one with the same collapse id has taken its place.
+    /// A later notification with the same collapse id replaced it.
     public let isReplaced: Bool
-    /// The same notification had come before.
+    /// The same notification was received before.
     public let isDuplicate: Bool
-    /// nil if the device shows it.
+    /// The reason why it is not shown; nil if the device shows it.
     public let hidden: HiddenReason?
   }
 
@@ -116,11 +116,11 @@ public enum DeliveryView {
     var newest = Int64.min
   }
 
-  /// Puts deliveries into the order of their times and says what is left on the screen.
+  /// Sorts deliveries by time and determines what is left on the screen.
   ///
   /// - Parameters:
   ///   - activityLifetime: Milliseconds after which a Live Activity ends by itself; 0 for never.
-  ///   - facts: Reads a body.
+  ///   - facts: Parses a body.
   public static func lines(
     _ deliveries: [Delivery], activityLifetime: Int64 = 0,
     facts: (Delivery) -> BodyFacts = { _ in BodyFacts() }
@@ -130,7 +130,7 @@ public enum DeliveryView {
     }.map(\.element)
     var newest: [Key: Int] = [:]
     var seen: Set<Sight> = []
-    // What is dropped or repeated takes nobody's place.
+    // A dropped or repeated notification replaces nothing.
     let isNew = ordered.map { delivery in
       seen.insert(Sight(token: delivery.token, id: delivery.id.id)).inserted
     }
@@ -169,7 +169,7 @@ public enum DeliveryView {
     return reason ?? (isReplaced ? .replaced : nil)
   }
 
-  /// A push changes the Live Activity of its token, unless that has ended or knows better.
+  /// Applies a push to the Live Activity of its token, unless that has ended or shows a later state.
   private static func update(
     _ activities: inout [[UInt8]: Activity], _ delivery: Delivery, _ facts: BodyFacts,
     _ lifetime: Int64

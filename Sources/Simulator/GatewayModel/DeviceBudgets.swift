@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// The pushes of which a device takes only so many within an hour.
+/// The pushes that a device accepts only a limited number of per hour.
 public enum BudgetKind: UInt8, Sendable, CaseIterable {
-  /// Apple, "Pushing background updates to your App": two or three.
+  /// Two or three per hour (Apple, "Pushing background updates to your App").
   case background
-  /// Updates of Live Activities with priority 10 (Apple, "Starting and updating Live Activities…", without a number).
+  /// Live Activity updates with priority 10 (Apple, "Starting and updating Live Activities…", without a number).
   case liveActivity
-  /// Live Activities that pushes start.
+  /// Live Activities started by pushes.
   case pushToStart
 
-  /// The name of its switch, and of the reason why a push was not shown.
+  /// The name of its switch, and the reason reported when a push was not shown.
   public var name: String {
     switch self {
     case .background: "background-budget"
@@ -19,9 +19,9 @@ public enum BudgetKind: UInt8, Sendable, CaseIterable {
     }
   }
 
-  /// The budget that a push is counted in, or nil.
+  /// The budget that a push counts against, or nil.
   ///
-  /// - Parameter isStart: its body starts a Live Activity.
+  /// - Parameter isStart: Whether its body starts a Live Activity.
   public init?(_ type: PushType?, priority: UInt8, isStart: Bool) {
     switch type {
     case .background: self = .background
@@ -32,7 +32,7 @@ public enum BudgetKind: UInt8, Sendable, CaseIterable {
   }
 }
 
-/// Budgets that were declared for one device; nil leaves the gateway's.
+/// Budgets declared for one device; nil uses the gateway's.
 public struct BudgetLimits: Sendable, Equatable {
   public var background: Int?
   public var liveActivity: Int?
@@ -44,7 +44,7 @@ public struct BudgetLimits: Sendable, Equatable {
     self.pushToStart = pushToStart
   }
 
-  /// Pushes an hour; 0 for any number.
+  /// Pushes per hour; 0 for no limit.
   func limit(of kind: BudgetKind, _ rules: GatewayRules) -> Int {
     switch kind {
     case .background: background ?? rules.backgroundBudget
@@ -55,12 +55,12 @@ public struct BudgetLimits: Sendable, Equatable {
 }
 
 extension GatewayRules {
-  /// True if any device may drop pushes.
+  /// Whether any device may drop pushes.
   @inline(__always)
   public var hasBudgets: Bool { backgroundBudget | liveActivityBudget | pushToStartBudget != 0 }
 }
 
-/// The pushes that count in a budget and that each device token has taken within the last hour.
+/// The pushes that each device token has accepted within the last hour, by budget.
 public struct DeviceBudgets: Sendable {
   /// Milliseconds.
   public static let interval: Int64 = 3_600_000
@@ -71,14 +71,14 @@ public struct DeviceBudgets: Sendable {
     let kind: BudgetKind
   }
 
-  /// The times of those that were taken within the last hour, oldest first.
+  /// The times of the pushes accepted within the last hour, oldest first.
   private var taken: [Place: [Int64]] = [:]
-  /// So many devices are told apart; further ones take every push.
+  /// The number of devices that are tracked; others accept every push.
   private static let capacity = 100_000
 
   public init() {}
 
-  /// True if the device takes a push that reaches it at `now` (ms).
+  /// Whether the device accepts a push that arrives at `now` (ms).
   public mutating func takes(
     token: [UInt8], app: [UInt8], _ kind: BudgetKind, _ limits: BudgetLimits?,
     _ rules: GatewayRules, now: Int64
@@ -88,7 +88,7 @@ public struct DeviceBudgets: Sendable {
     let place = Place(token: token, app: app, kind: kind)
     guard taken[place] != nil || taken.count < Self.capacity else { return true }
     var times = taken[place, default: []]
-    // One that is ahead of the clock has been set back with it.
+    // A time ahead of the clock means that the clock was moved back.
     times.removeAll { $0 <= now - Self.interval || $0 > now }
     defer { taken[place] = times }
     guard times.count < limit else { return false }

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// The declaration to the gateway about one device token.
+/// The declared state of one device token.
 public struct DeclaredToken: Sendable, Equatable {
   public enum State: Sendable, Equatable {
     case active
-    /// The app is gone since `timestamp` (ms); answered with 410 and one of its two reasons.
+    /// The app was removed at `timestamp` (ms); answered with 410 and one of its two reasons.
     case gone(Reason, timestamp: Int64)
     /// Not a token of this environment.
     case bad
-    /// Active, but nothing reaches the device now.
+    /// Active, but the device is offline.
     case offline
     /// Active, but only priority 10 reaches the device now.
     case powerRestricted
   }
 
-  /// Hexadecimal digits in lower case.
+  /// The token in lower-case hexadecimal digits.
   public let token: [UInt8]
   public let state: State
-  /// The only topic it is good for; nil is any.
+  /// The only topic that the token is valid for; nil is any.
   public let topic: [UInt8]?
-  /// The only environment it is good for; nil is both.
+  /// The only environment that the token is valid for; nil is both.
   public let environment: Environment?
-  /// Budgets of this device in place of the gateway's.
+  /// Budgets of this device instead of the gateway's.
   public let budgets: BudgetLimits?
 
   public init(
@@ -47,7 +47,7 @@ public struct DeclaredToken: Sendable, Equatable {
   public func with(_ state: State) -> DeclaredToken { DeclaredToken(self, state: state) }
 }
 
-/// The device tokens that were declared. A value: loops have copies.
+/// The declared device tokens. A value type: each loop has a copy.
 public struct DeviceRegistry: Sendable {
   private var entries: [DeclaredToken] = []
   private var places: [UInt64: Int] = [:]
@@ -57,10 +57,10 @@ public struct DeviceRegistry: Sendable {
   public var count: Int { entries.count }
   public var isEmpty: Bool { entries.isEmpty }
 
-  /// Adds a token or changes what is known about it.
+  /// Adds a token or replaces its declaration.
   public mutating func declare(_ token: DeclaredToken) {
     var slot = Self.hash(token.token.span)
-    // Different tokens with one hash take the following ones.
+    // A token whose hash is taken uses the next free one.
     while let place = places[slot] {
       if entries[place].token == token.token {
         entries[place] = token
@@ -72,7 +72,7 @@ public struct DeviceRegistry: Sendable {
     entries.append(token)
   }
 
-  /// The declaration about a token, in either case of its digits.
+  /// Returns the declaration of a token, in upper or lower case.
   public func find(_ token: Span<UInt8>) -> DeclaredToken? {
     guard !entries.isEmpty else { return nil }
     var slot = Self.hash(token)
@@ -84,7 +84,7 @@ public struct DeviceRegistry: Sendable {
     return nil
   }
 
-  /// FNV-1a over the digits, taken as lower case.
+  /// FNV-1a over the digits in lower case.
   public static func hash(_ token: Span<UInt8>) -> UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for index in 0..<token.count {

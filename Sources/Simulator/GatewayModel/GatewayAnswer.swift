@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The parts of an answer that two gateways can be compared by: nothing that names a device, a key or a notification.
+/// The parts of a response that two gateways are compared by; nothing identifies a device, key or notification.
 public struct GatewayAnswer: Sendable, Equatable {
   public enum Ending: Sendable, Equatable {
     case answered
     /// RST_STREAM with this code.
     case reset(UInt32)
-    /// Nothing came, for this reason.
+    /// No response, for this reason.
     case none(String)
   }
 
-  /// What `apns-id` the answer has.
+  /// The kind of `apns-id` in the response.
   public enum Identifier: String, Sendable { case echoed, made, missing }
 
   public var ending: Ending
@@ -22,7 +22,7 @@ public struct GatewayAnswer: Sendable, Equatable {
   public var hasDate = false
   public var hasRetryAfter = false
   public var bodyBytes = 0
-  /// From the request's end to the answer's.
+  /// The time from the end of the request to the end of the response.
   public var milliseconds: Int64 = 0
 
   public init(_ ending: Ending, status: UInt16 = 0, reason: String? = nil) {
@@ -31,7 +31,7 @@ public struct GatewayAnswer: Sendable, Equatable {
     self.reason = reason
   }
 
-  /// Kinds of the frames that carry it.
+  /// The types of the frames that carry the response.
   public var frames: [String] {
     switch ending {
     case .answered: bodyBytes > 0 ? ["HEADERS", "DATA"] : ["HEADERS"]
@@ -40,7 +40,7 @@ public struct GatewayAnswer: Sendable, Equatable {
     }
   }
 
-  /// Names of the header fields, of those that are looked at.
+  /// The names of the header fields that are compared.
   public var fields: [String] {
     guard case .answered = ending else { return [] }
     let looked = [
@@ -50,7 +50,7 @@ public struct GatewayAnswer: Sendable, Equatable {
     return looked.filter(\.1).map(\.0)
   }
 
-  /// What is different in another gateway's answer to the same request; times are not compared.
+  /// Returns the differences to another gateway's response to the same request; times are not compared.
   public func differences(from other: GatewayAnswer) -> [AnswerDifference] {
     guard case .answered = ending, case .answered = other.ending else {
       return AnswerDifference.list([("ending", endingText, other.endingText)])
@@ -63,7 +63,7 @@ public struct GatewayAnswer: Sendable, Equatable {
       ("apns-unique-id", Self.word(hasUniqueID), Self.word(other.hasUniqueID)),
       ("date", Self.word(hasDate), Self.word(other.hasDate)),
       ("retry-after", Self.word(hasRetryAfter), Self.word(other.hasRetryAfter)),
-      // Another reason has another length.
+      // A different reason has a different length.
       (
         "body_bytes", "\(bodyBytes)",
         reason == other.reason && hasTimestamp == other.hasTimestamp
@@ -83,11 +83,11 @@ public struct GatewayAnswer: Sendable, Equatable {
   private static func word(_ isThere: Bool) -> String { isThere ? "present" : "missing" }
 }
 
-/// One difference between the answers of two gateways.
+/// A difference between the responses of two gateways.
 public struct AnswerDifference: Sendable, Equatable {
   /// `status`, `reason`, `apns-id`…
   public let name: String
-  /// The real gateway's, and the simulator's.
+  /// The value in the real gateway's response, and in the simulator's.
   public let real: String
   public let simulator: String
 

@@ -2,7 +2,7 @@
 public import APNS
 import Settings
 
-/// The behaviours of the gateway as they are switched now.
+/// The current values of the gateway's behaviours.
 public struct GatewayRules: Sendable, Equatable {
   public enum PrimingEnd: String, Sendable { case success, authenticated }
   public enum Throttle: String, Sendable { case aggressive, gradual, off }
@@ -52,7 +52,7 @@ public struct GatewayRules: Sendable, Equatable {
   public var settingsOrder = SettingsOrder.after
   public var streamAboveLimit = StreamAboveLimit.reset
   public var connectionRate = 0
-  /// Requests a second; 0 for any number.
+  /// Requests per second; 0 for no limit.
   public var capacity = 0
   public var queue = 100_000
   public var tokenUpdateRule = TokenUpdateRule.wedge
@@ -62,7 +62,7 @@ public struct GatewayRules: Sendable, Equatable {
   public var expiredToken = ExpiredToken.wedge
   public var tokenClock = TokenClock.gateway
   public var providerTokenForm = Form.lenient
-  /// Provider tokens that have expired, however old they are, by their `SignedToken.identity`.
+  /// The `SignedToken.identity` of provider tokens treated as expired, however old they are.
   public var expiredTokens: Set<UInt64> = []
   public var bindsKeys = true
   public var revokedKey = Reason.forbidden
@@ -79,17 +79,17 @@ public struct GatewayRules: Sendable, Equatable {
   public var datedAnswers = DatedAnswers.none
   public var tokenRate = 0
   public var acceptsUnknownTokens = true
-  /// Digits that a device token must have at least if it was not declared.
+  /// The minimum number of digits of an undeclared device token.
   public var shortestDeviceToken = 64
   public var storedNotifications = StoredNotifications.one
   public var absentExpiration = AbsentExpiration.policy
   public var goneLiveActivity = GoneLiveActivity.declared
   public var storeKeepsOlder = 0
-  /// Background pushes an hour of an app that a device takes; 0 for any number.
+  /// Background pushes that a device accepts per app and hour; 0 for no limit.
   public var backgroundBudget = 0
-  /// Updates of Live Activities with priority 10 an hour that a device takes; 0 for any number.
+  /// Live Activity updates with priority 10 that a device accepts per hour; 0 for no limit.
   public var liveActivityBudget = 0
-  /// Live Activities an hour that pushes start on a device; 0 for any number.
+  /// Live Activities that pushes can start on a device per hour; 0 for no limit.
   public var pushToStartBudget = 0
   /// Milliseconds after which the system ends a Live Activity; 0 for never.
   public var activityLifetime: Int64 = 28_800_000
@@ -102,7 +102,7 @@ public struct GatewayRules: Sendable, Equatable {
 }
 
 extension GatewayRules {
-  /// Switches a behaviour by its name; the value as an operator would write it.
+  /// Sets a behaviour by name; the value is as an operator writes it.
   public mutating func set(_ name: String, _ value: String) throws(BehaviourError) {
     guard let behaviour = Behaviour.table.first(where: { $0.name == name && $0.isSwitch }) else {
       throw BehaviourError(name: name, problem: "there is no such behaviour")
@@ -171,7 +171,7 @@ extension GatewayRules {
     }
   }
 
-  /// The table has checked that the word is one of the choices.
+  /// The table has already validated the word.
   private mutating func set(_ name: String, word: String) {
     switch name {
     case "priming-ends": Self.parse(word, &primingEnds)
@@ -210,7 +210,7 @@ extension GatewayRules {
     if let read = Reason(text) { reason = read }
   }
 
-  /// The value of a behaviour as an operator would write it; nil for one that is not a switch.
+  /// The value of a behaviour as an operator writes it; nil if it is not switchable.
   public func text(of name: String) -> String? {
     switch name {
     case "max-concurrent-streams": "\(maxConcurrentStreams)"

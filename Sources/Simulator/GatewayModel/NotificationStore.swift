@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// A push that was accepted, as far as storing and showing it needs.
+/// The parts of an accepted push that are needed to store and show it.
 public struct AcceptedPush: Sendable, Equatable {
   public let id: SpelledID
   /// Lower-case hexadecimal digits.
   public let token: [UInt8]
-  /// The topic without its push type's suffix: the bundle id.
+  /// The topic without the push type's suffix: the bundle id.
   public let app: [UInt8]
   public let collapseID: [UInt8]?
   public let type: PushType?
   /// 10, 5 or 1.
   public let priority: UInt8
-  /// Seconds since the epoch; nil when the request gave none, 0 for "now or never".
+  /// Seconds since the epoch; nil if absent; 0 for immediate delivery only.
   public let expiration: Int64?
   public let body: [UInt8]
   /// Milliseconds since the epoch.
@@ -35,15 +35,15 @@ public struct AcceptedPush: Sendable, Equatable {
   }
 }
 
-/// The fate of an accepted push.
+/// The outcome of an accepted push.
 public enum PushFate: Sendable, Equatable {
-  /// The device had it at once.
+  /// The device received it at once.
   case delivered
-  /// It waits for the device.
+  /// It is stored until the device can be reached.
   case stored
-  /// The device could not be reached, and it was not to be stored.
+  /// The device was unreachable, and the push was not to be stored.
   case discarded
-  /// The device had it, and dropped it: it had taken those of this hour.
+  /// The device received and dropped it: its hourly budget was used up.
   case overBudget(BudgetKind)
 
   public var name: String {
@@ -56,18 +56,18 @@ public enum PushFate: Sendable, Equatable {
   }
 }
 
-/// A push that was accepted and never reached its device.
+/// An accepted push that has not reached its device.
 public struct UndeliveredPush: Sendable, Equatable {
   public enum Reason: String, Sendable {
-    /// It still waits for the device.
+    /// It is still stored for the device.
     case waiting
-    /// The device could not be reached, and the push was not to be stored.
+    /// The device was unreachable, and the push was not to be stored.
     case notStored = "not-stored"
-    /// Another push has taken its place while it waited, or was kept in place of it.
+    /// Another push replaced it while it was stored, or was kept instead of it.
     case overwritten
-    /// It waited until its expiration.
+    /// It was stored until its expiration.
     case expired
-    /// The app was gone from the device.
+    /// The app was removed from the device.
     case appRemoved = "app-removed"
   }
 
@@ -80,13 +80,13 @@ public struct UndeliveredPush: Sendable, Equatable {
   }
 }
 
-/// Store and forward: for every device and app the gateway keeps one notification that could not be
-/// delivered, usually the newest, or one for each collapse id (Apple, "Sending notification requests to APNs").
+/// Store and forward: for every device and app the gateway stores one undelivered notification, usually the newest, or
+/// one per collapse id (Apple, "Sending notification requests to APNs").
 public struct NotificationStore: Sendable {
   private struct Slot: Hashable, Sendable {
     let token: [UInt8]
     let app: [UInt8]
-    /// nil where one is kept for all of them.
+    /// The collapse id; nil if one notification is stored for all of them.
     let collapseID: [UInt8]?
   }
 
@@ -94,32 +94,32 @@ public struct NotificationStore: Sendable {
     let push: AcceptedPush
     /// Milliseconds since the epoch.
     let until: Int64
-    /// Its number among those that were stored: two may have come within one millisecond.
+    /// The order of storing: two pushes can arrive within one millisecond.
     let order: Int
   }
 
   private var arrivals = 0
 
   private var kept: [Slot: Kept] = [:]
-  /// Notifications that a newer one pushed out.
+  /// The number of stored notifications that a newer one replaced.
   public private(set) var overwritten = 0
-  /// Notifications that waited too long.
+  /// The number of stored notifications that expired.
   public private(set) var expired = 0
   private let limit: Int
-  /// The newest pushes that will never be delivered.
+  /// The newest pushes that will not be delivered.
   private var lost: [UndeliveredPush] = []
-  /// Beyond twice this many the older half is forgotten.
+  /// The number kept: at twice as many the older half is dropped.
   private static let lostLimit = 10_000
 
-  /// The longest time that a notification is kept, in ms: 30 days.
+  /// The longest time that a notification is stored, in ms: 30 days.
   public static let longest: Int64 = 30 * 86_400_000
 
-  /// - Parameter limit: So many are kept at most; further ones are discarded.
+  /// - Parameter limit: The maximum number of stored notifications; further ones are discarded.
   public init(limit: Int = 1_000_000) { self.limit = limit }
 
   public var count: Int { kept.count }
 
-  /// Accepts a push to a device in this state, and decides its fate.
+  /// Accepts a push to a device in this state, and returns its outcome.
   ///
   /// - Parameter roll: A random number, for `store-keeps-older`.
   public mutating func accept(
@@ -161,7 +161,7 @@ public struct NotificationStore: Sendable {
     return .stored
   }
 
-  /// When a push is given up, in ms; nil when it is never stored.
+  /// The expiration of a stored push, in ms; nil if it is never stored.
   public static func end(of push: AcceptedPush, _ rules: GatewayRules) -> Int64? {
     let longest = push.receivedAt + longest
     guard let expiration = push.expiration else {
@@ -172,7 +172,7 @@ public struct NotificationStore: Sendable {
     return overflow ? longest : min(milliseconds, longest)
   }
 
-  /// The device can be reached again: what it gets now, in the order of arrival.
+  /// Returns what a device receives when it comes online, in order of arrival.
   public mutating func release(_ token: [UInt8], now: Int64) -> [AcceptedPush] {
     var waiting: [Kept] = []
     for (slot, entry) in kept where slot.token == token {
@@ -186,7 +186,7 @@ public struct NotificationStore: Sendable {
     return waiting.filter { $0.until > now }.sorted { $0.order < $1.order }.map(\.push)
   }
 
-  /// The app is gone from the device: nothing is delivered any more.
+  /// Drops what is stored for a device from which the app was removed.
   public mutating func drop(_ token: [UInt8]) {
     for (slot, entry) in kept where slot.token == token {
       lose(entry.push, .appRemoved)
@@ -194,12 +194,12 @@ public struct NotificationStore: Sendable {
     }
   }
 
-  /// The pushes that wait now, oldest first.
+  /// The stored pushes, oldest first.
   public func waiting(now: Int64) -> [AcceptedPush] {
     kept.values.filter { $0.until > now }.sorted { $0.order < $1.order }.map(\.push)
   }
 
-  /// The pushes that were accepted and have not reached their devices, oldest first.
+  /// The accepted pushes that have not reached their devices, oldest first.
   public func undelivered(now: Int64) -> [UndeliveredPush] {
     let stored = kept.values.sorted { $0.order < $1.order }.map { entry in
       UndeliveredPush(entry.push, entry.until > now ? .waiting : .expired)

@@ -5,11 +5,11 @@ public import APNS
 public struct ProviderKey: Sendable, Equatable {
   public let keyID: String
   public let teamID: String
-  /// The environment that it is good for; nil is both, as with older keys.
+  /// The environment that the key is valid for; nil is both, as with older keys.
   public let environment: Environment?
-  /// Bundle ids of a topic-specific key; nil is every topic of the team.
+  /// The bundle ids of a topic-specific key; nil is every topic of the team.
   public let apps: [[UInt8]]?
-  /// The other key of a pair whose tokens may be mixed on one connection.
+  /// The other key of a pair whose tokens can be mixed on one connection.
   public let relatedKeyID: String?
   public let isRevoked: Bool
 
@@ -25,7 +25,7 @@ public struct ProviderKey: Sendable, Equatable {
     self.isRevoked = isRevoked
   }
 
-  /// True if tokens of both may come on one connection.
+  /// Whether tokens of both keys can be used on one connection.
   func isRelated(to other: ProviderKey) -> Bool {
     keyID == other.keyID || relatedKeyID == other.keyID || other.relatedKeyID == keyID
   }
@@ -33,7 +33,7 @@ public struct ProviderKey: Sendable, Equatable {
 
 /// A provider token whose signature was verified.
 public struct SignedToken: Sendable, Equatable {
-  /// A hash of its bytes: tells tokens apart.
+  /// A hash of the token's bytes, to distinguish tokens.
   public let identity: UInt64
   /// Seconds since the epoch.
   public let issuedAt: Int64
@@ -48,28 +48,27 @@ public struct SignedToken: Sendable, Equatable {
 public enum TokenVerdict: Sendable, Equatable {
   case accepted
   case refused(Reason)
-  /// No answer at all.
+  /// No response at all.
   case silent
 }
 
-/// The rule that a provider token may be replaced only so often, for whatever the scope is: one
-/// connection and key, a team, or a client's address.
+/// The limit on how often a provider token may be replaced, for one scope: a connection and key, a team, or a client
+/// address.
 public struct TokenUpdates: Sendable, Equatable {
   private var current: SignedToken?
   private var changedAt: Int64 = 0
-  /// A violation blocks everything until then.
+  /// The end of the block after a violation.
   private var blockedUntil: Int64 = 0
 
   public init() {}
 
-  /// Judges a token at `now` (ms). One that was made to expire may be replaced at once, as if the time had
-  /// passed.
+  /// Judges a token at `now` (ms). A token that was made to expire can be replaced at once.
   public mutating func judge(
     _ token: SignedToken, _ rules: GatewayRules, now: Int64
   ) -> TokenVerdict {
     guard rules.tokenUpdateRule != .off else { return .accepted }
     if now < changedAt {
-      // The clock has gone back.
+      // The clock was moved back.
       changedAt = now
       blockedUntil = min(blockedUntil, now + rules.tokenUpdateInterval)
     }
@@ -100,7 +99,7 @@ public struct TokenUpdates: Sendable, Equatable {
   }
 }
 
-/// The team and keys that a connection is bound to by its first valid provider token.
+/// The team and keys that the first valid provider token binds a connection to.
 public struct ConnectionBinding: Sendable, Equatable {
   /// One key's use on the connection.
   private struct Use: Sendable, Equatable {
@@ -108,7 +107,7 @@ public struct ConnectionBinding: Sendable, Equatable {
     var updates = TokenUpdates()
   }
 
-  /// A token that was accepted, for as long as nothing but the time can change that.
+  /// An accepted token and the time range in which it stays acceptable.
   private struct Pass: Sendable, Equatable {
     let token: UInt64
     /// Milliseconds since the epoch.
@@ -116,9 +115,9 @@ public struct ConnectionBinding: Sendable, Equatable {
   }
 
   private var first: Use?
-  /// The related key's, once it came.
+  /// The use of the related key, once there was one.
   private var second: Use?
-  /// An expired token came, and nothing else will be said.
+  /// Whether an expired token was received, after which nothing is answered.
   private var isWedged = false
   private var passed: Pass?
 
@@ -127,8 +126,8 @@ public struct ConnectionBinding: Sendable, Equatable {
   public var team: String? { first?.key.teamID }
   public var keyIDs: [String] { [first, second].compactMap { $0?.key.keyID } }
 
-  /// The bundle ids that the connection may send for with this key: those of its first push if rules
-  /// say so. nil is every one.
+  /// The bundle ids that the connection may send to with this key: those of its first push if the rules say so; nil is
+  /// every one.
   public func apps(of key: ProviderKey, _ rules: GatewayRules) -> [[UInt8]]? {
     guard rules.snapshotsTopics else { return key.apps }
     if let first, first.key.keyID == key.keyID { return first.key.apps }
@@ -136,26 +135,26 @@ public struct ConnectionBinding: Sendable, Equatable {
     return key.apps
   }
 
-  /// True if the last token to be judged was this one, was accepted, and would be again.
+  /// Whether this token was the last to be judged, was accepted, and would be again.
   ///
   /// - Parameters:
-  ///   - token: Whatever tells apart tokens, keys and rules.
+  ///   - token: A value that distinguishes tokens, keys and rules.
   ///   - now: Milliseconds since the epoch.
   public func letsPass(_ token: UInt64, now: Int64) -> Bool {
     passed.map { $0.token == token && $0.times.contains(now) } ?? false
   }
 
-  /// The token that was judged at `now` was accepted, and its team and environment will stay right.
+  /// Remembers that the token judged at `now` was accepted; its team and environment stay valid.
   public mutating func remember(
     _ token: SignedToken, as number: UInt64, _ rules: GatewayRules, now: Int64
   ) {
-    // A wider scope's rule counts what others send, too.
+    // A wider scope also counts other clients' tokens.
     guard case .connection = rules.tokenUpdateScope else { return }
     let end = (token.issuedAt + ProviderTokenClaims.lifetime) * 1_000
     if now <= end { passed = Pass(token: number, times: now...end) }
   }
 
-  /// Judges a token whose signature is right.
+  /// Judges a token whose signature is valid.
   ///
   /// - Parameters:
   ///   - environment: The gateway's.
@@ -203,7 +202,7 @@ public struct ConnectionBinding: Sendable, Equatable {
     _ token: SignedToken, of key: ProviderKey, _ rules: GatewayRules, now: Int64
   ) -> TokenVerdict {
     bind(key)
-    // A related key's tokens count for themselves.
+    // A related key's tokens are counted separately.
     if first?.key.keyID == key.keyID || (rules.bindsKeys == false) {
       return first?.updates.judge(token, rules, now: now) ?? .accepted
     }
@@ -211,16 +210,16 @@ public struct ConnectionBinding: Sendable, Equatable {
   }
 }
 
-/// Pushes to one device token: more than so many within a second are too many.
+/// Limits the pushes to one device token per second.
 public struct TokenRate: Sendable {
   private var second: Int64 = 0
   private var counts: [UInt64: Int] = [:]
-  /// So many tokens are told apart; further ones in the same second are let pass.
+  /// The number of tokens that are tracked; others are accepted within the same second.
   private static let capacity = 1_000_000
 
   public init() {}
 
-  /// True if a push to the token with this hash may pass at `now` (ms).
+  /// Whether a push to the token with this hash is accepted at `now` (ms).
   public mutating func admits(_ token: UInt64, _ rules: GatewayRules, now: Int64) -> Bool {
     guard rules.tokenRate > 0 else { return true }
     if now / 1_000 != second {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The gateway's checks of a device push. The first that fails decides the answer; injected faults and
-/// the acceptance come after the last.
+/// The gateway's checks of a device push. The first that fails decides the response; injected faults and the acceptance
+/// come after the last.
 public enum PushCheck: String, CaseIterable, Sendable {
   /// A repeated header of APNs' own: DuplicateHeaders.
   case duplicateHeaders = "duplicate-headers"
@@ -25,7 +25,7 @@ public enum PushCheck: String, CaseIterable, Sendable {
   case collapseID = "collapse-id"
   /// Not empty, not too large: PayloadEmpty, PayloadTooLarge.
   case payload
-  /// The content of the body, as `json-check` wants it: PayloadEmpty, InvalidPushType.
+  /// The content of the body, as `json-check` requires: PayloadEmpty, InvalidPushType.
   case json
   /// Hexadecimal and of this environment: BadDeviceToken.
   case deviceToken = "device-token"
@@ -36,14 +36,14 @@ public enum PushCheck: String, CaseIterable, Sendable {
   /// Not too many pushes to one token: TooManyRequests.
   case tokenRate = "token-rate"
 
-  /// Apple does not document the order; this is the one place that says ours. Observed: without a credential `GET
-  /// /3/device/` is a MethodNotAllowed and `POST /3/device/` a MissingProviderToken.
+  /// The default order, which Apple does not document. Observed: without a credential `GET /3/device/` is a
+  /// MethodNotAllowed and `POST /3/device/` a MissingProviderToken.
   public static let standardOrder: [PushCheck] = [
     .duplicateHeaders, .method, .identifier, .credential, .path, .topic, .pushType, .priority,
     .expiration, .collapseID, .payload, .json, .deviceToken, .tokenTopic, .tokenState, .tokenRate,
   ]
 
-  /// Reads names separated by commas: another order, or fewer checks.
+  /// Reads names separated by commas: a different order, or fewer checks.
   public static func order(_ text: String) throws(BehaviourError) -> [PushCheck] {
     var order: [PushCheck] = []
     for name in text.split(separator: ",") {

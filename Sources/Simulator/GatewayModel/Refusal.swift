@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// Why a request is refused.
+/// The reason for rejecting a request.
 public struct Refusal: Equatable, Sendable {
   public let reason: Reason
-  /// With a 410: when the token was last known to be invalid, in ms.
+  /// The `timestamp` of a 410: when the token was last known to be invalid, in ms.
   public let timestamp: Int64?
 
   public init(_ reason: Reason, timestamp: Int64? = nil) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 
-/// An `apns-id` as an answer spells it: the id, and which of its digits are capital letters. An id of the
-/// client's is echoed byte for byte, so every report can show exactly the text that the client knows.
+/// An `apns-id` in its original spelling: the id and which of its digits are upper-case. The client's id is echoed byte
+/// for byte, and reports show the same text.
 public struct SpelledID: Sendable, Equatable, CustomStringConvertible {
   public let id: NotificationID
-  /// Bit n is set if digit n, from the left, is written as a capital letter.
+  /// Bit n is set if digit n, from the left, is upper-case.
   private let capitals: UInt32
 
   /// An id in one case.
@@ -14,11 +14,11 @@ public struct SpelledID: Sendable, Equatable, CustomStringConvertible {
     capitals = isUpper ? .max : 0
   }
 
-  /// The id with this text: 36 characters in canonical form, in any mixture of cases; nil for other text.
+  /// Parses 36 characters in canonical form, in any mix of cases; nil for other text.
   public init?(_ text: Span<UInt8>) {
     guard text.count == NotificationID.textLength, let id = NotificationID(text) else { return nil }
     self.id = id
-    // Of the characters of an id only capital letters have this bit and not the next one.
+    // Among the characters of an id only upper-case letters have this bit and not the next.
     var odd: UInt8 = 0
     for index in 0..<NotificationID.textLength { odd |= text[index] & ~(text[index] &<< 1) }
     capitals = odd & 0x40 == 0 ? 0 : Self.capitals(of: text)
@@ -55,7 +55,7 @@ public struct SpelledID: Sendable, Equatable, CustomStringConvertible {
     characters.indices.map { characters[$0] }
   }
 
-  /// The same text, whatever digits were marked as capitals.
+  /// Compares the text; bits of digits without a case are ignored.
   public static func == (left: SpelledID, right: SpelledID) -> Bool {
     guard left.id == right.id else { return false }
     return array(left.characters) == array(right.characters)

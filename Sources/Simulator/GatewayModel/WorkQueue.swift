@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A gateway that works on its requests one after the other, so many a second: the others wait.
+/// A gateway with a limited capacity: it processes requests one at a time.
 public struct WorkQueue: Sendable {
-  /// When all that was taken is done, in monotonic microseconds.
+  /// The time at which all queued requests are done, in monotonic microseconds.
   private var doneAt: UInt64 = 0
 
   public init() {}
 
-  /// Takes a request.
+  /// Queues a request.
   ///
   /// - Parameters:
-  ///   - capacity: requests a second, at least one.
-  ///   - most: requests that may wait.
-  ///   - now: monotonic milliseconds.
-  /// - Returns: milliseconds until it is answered; nil if too many wait.
+  ///   - capacity: Requests per second, at least one.
+  ///   - most: The maximum number of queued requests.
+  ///   - now: Monotonic milliseconds.
+  /// - Returns: The milliseconds until it is answered; nil if the queue is full.
   public mutating func take(capacity: Int, most: Int, now: UInt64) -> UInt64? {
     let (time, each) = (now * 1_000, 1_000_000 / Double(capacity))
     let begin = max(doneAt, time)
     guard Double(begin - time) <= Double(most) * each else { return nil }
-    // Of a fraction of a microsecond each is done together with the next one.
+    // Fractions of a microsecond are carried over to the next request.
     rest += each
     doneAt = begin + UInt64(rest)
     rest -= rest.rounded(.down)

@@ -9,9 +9,9 @@ import JSON
 import ServiceKit
 import Settings
 
-/// The commands that the admin port has for the gateway.
+/// The commands of the admin API to the gateway.
 extension AdminAPI {
-  /// Milliseconds since the epoch on the gateway's clock.
+  /// Milliseconds since the epoch by the gateway's clock.
   var now: Int64 { WallClock.milliseconds() + world.clockAhead }
 
   /// `POST /tokens/TOKEN/VERB`: uninstall (with `?ts=` in ms, else now), expire, reregister, offline,
@@ -77,8 +77,8 @@ extension AdminAPI {
   /// Ten years in milliseconds.
   private static let longestStep: Int64 = 315_576_000_000
 
-  /// `POST /provider-tokens/expire`: every provider token that the gateway has seen has expired; one that comes for the
-  /// first time is good, whenever it was issued.
+  /// `POST /provider-tokens/expire`: expires every provider token that the gateway has seen. A token that arrives later
+  /// for the first time is valid, whenever it was issued.
   func expireProviderTokens(_ request: HTTPRequest) -> HTTPResponse {
     guard request.body.isEmpty, request.query.isEmpty else {
       return Self.problem("the request has neither a body nor a query")

@@ -8,10 +8,10 @@ import JSON
 import ServiceKit
 import Synchronization
 
-/// The reports of the admin port beyond the requests themselves.
+/// The reports of the admin API other than the requests.
 extension AdminAPI {
-  /// The notifications that devices have received, in the order of delivery. The query may name a `token`, an `app`,
-  /// `visible=true` for what is left on the screens, and `undelivered=true` for what never reached a device as well.
+  /// The notifications that devices have received, in order of delivery. Query: `token`, `app`, `visible=true` for what
+  /// is left on the screens, `undelivered=true` to include what never reached a device.
   func delivered(_ request: HTTPRequest) -> HTTPResponse {
     let known = ["token", "app", "visible", "undelivered"]
     if let other = request.query.first(where: { !known.contains($0.name) }) {
@@ -158,7 +158,7 @@ extension AdminAPI {
     return Self.answer(.object(object))
   }
 
-  /// Chooses a profile and switches behaviours, the latency and the service's state by their names.
+  /// Applies a profile and sets behaviours, the latency and the service state by name.
   func setProfile(_ value: JSONValue) throws(GatewayFileError) -> Int {
     let change = try ProfileChange(value)
     if let name = change.profile { try profiles.choose(name) }

@@ -10,23 +10,23 @@ import ServiceKit
 import Synchronization
 import Telemetry
 
-/// The admin port: what the gateway has received, what it knows, and what it is to do.
+/// The admin API: reports what the gateway has received and knows, and controls it.
 final class AdminAPI: Sendable {
   let world: GatewayWorld
   private let faults: FaultControl
   let profiles: ProfileControl
-  /// Where relative paths in `PUT /keys` begin: the folder of the file of keys, as in that file.
+  /// The folder that relative paths in `PUT /keys` start from: that of the keys file, as in the file itself.
   private let keysFolder: String
   let loops: [LoopShare]
-  /// The counters at the last reset: loops alone write their counters.
+  /// The counters at the last reset, because only loops write their counters.
   private let baseline = Mutex<[String: Int]>([:])
   private let questions = Atomic(0)
 
   private static let bodyLimit = 256 << 20
-  /// The time that loops may take to report their connections, in steps of half a millisecond.
+  /// The time that loops have to report their connections, in steps of half a millisecond.
   private static let patience = 4_000
 
-  /// - Parameter keysFolder: the folder of the file of keys; the working directory without one.
+  /// - Parameter keysFolder: The folder of the keys file; the working directory if there is none.
   init(
     _ world: GatewayWorld, _ faults: FaultControl, _ profiles: ProfileControl,
     _ loops: [LoopShare], keysFolder: String = "."
@@ -38,12 +38,12 @@ final class AdminAPI: Sendable {
     self.loops = loops
   }
 
-  /// Starts listening; the server lives as long as the result.
+  /// Starts listening; the server runs until the result is released.
   func serve(host: String, port: UInt16) throws(HTTPServerError) -> HTTPServer {
     try HTTPServer(host: host, port: port, bodyLimit: Self.bodyLimit, routes: routes)
   }
 
-  /// Every page.
+  /// All routes.
   var routes: [HTTPRoute] { reports + changes + commands + FaultRoutes.routes(faults, world) }
 
   /// The routes that report the gateway's state.
@@ -100,7 +100,7 @@ final class AdminAPI: Sendable {
     ]
   }
 
-  /// The routes that command the gateway.
+  /// The routes that control the gateway.
   private var commands: [HTTPRoute] {
     [
       HTTPRoute("POST", "/tokens/*") { [self] in changeToken($0) },
@@ -135,7 +135,7 @@ final class AdminAPI: Sendable {
     .json(String(decoding: value.text + [10], as: UTF8.self))
   }
 
-  /// Makes every loop look at what has changed.
+  /// Makes every loop check for changes.
   func wake() { for loop in loops { loop.commands.post(.wake) } }
 
   /// The connections of every loop that answers within two seconds.
@@ -155,7 +155,7 @@ final class AdminAPI: Sendable {
     return list.sorted { $0.id < $1.id }
   }
 
-  /// Everything is as at the start, the profile included, but for keys and the fault rules that were added.
+  /// Restores the initial state, including the profile; keys and fault rules that were added stay.
   private func reset() throws {
     world.reset()
     try profiles.restart()
@@ -200,7 +200,7 @@ final class AdminAPI: Sendable {
     return String(decoding: JSONValue.object(object).text + [10], as: UTF8.self)
   }
 
-  /// Every recorded request, loop after loop, each in the order of arrival.
+  /// All recorded requests, loop by loop, each in order of arrival.
   private func report() -> @Sendable () -> [UInt8]? {
     let cursor = ReportCursor(loops)
     return { cursor.next() }

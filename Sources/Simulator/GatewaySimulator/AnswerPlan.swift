@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import GatewayModel
 
-/// An answer that is none of the usual ones: any status, any header fields, any body.
+/// A response with any status, header fields and body.
 struct CustomAnswer: Sendable, Equatable {
-  /// 100…999.
+  /// From 100 to 999.
   var status: UInt16
-  /// After `:status`; names in lower case.
+  /// The fields after `:status`; names in lower case.
   var headers: [(name: String, value: String)] = []
   var body: [UInt8] = []
 
@@ -15,7 +15,7 @@ struct CustomAnswer: Sendable, Equatable {
   }
 }
 
-/// The answer that a request will get, and its time.
+/// The response planned for a request, and its time.
 struct AnswerPlan: Sendable, Equatable {
   enum Verdict: Sendable, Equatable {
     case accepted
@@ -23,21 +23,21 @@ struct AnswerPlan: Sendable, Equatable {
     case custom(CustomAnswer)
     /// The stream is reset with this code.
     case reset(UInt32)
-    /// Nothing, ever: the stream stays open.
+    /// No response: the stream stays open.
     case silence
   }
 
   var verdict: Verdict
   /// Milliseconds from now.
   var delay: UInt64
-  /// The push takes effect: it is delivered or stored. True for an acceptable one whatever becomes of
-  /// its answer; who puts a refusal in its place must say false.
+  /// Whether the push takes effect: it is delivered or stored. True for every acceptable push, whatever happens to its
+  /// response; code that replaces the verdict with a refusal must set it to false.
   var isProcessed = false
-  /// A fault has replaced the verdict.
+  /// Whether a fault has replaced the verdict.
   var isReplaced = false
   var form = FaultForm()
 
-  /// Puts a fault's answer in place of the verdict: of several the first counts. The push then takes no effect.
+  /// Replaces the verdict with a fault's response; the first one wins. A push that it rejects has no effect.
   mutating func replace(by verdict: Verdict) {
     guard !isReplaced else { return }
     self.verdict = verdict
@@ -46,17 +46,16 @@ struct AnswerPlan: Sendable, Equatable {
   }
 }
 
-/// A plan as the number that a request carries while it waits, without memory of its own.
+/// A plan encoded as the number that a waiting request carries, without memory of its own.
 ///
-/// The low byte is what to do: 0 accepts, a reason's raw value + 1 refuses, and three more. The rest
-/// belongs to it: the length of a refusal's body in the scratch memory, an error code, or the place of
-/// a custom answer.
+/// The low byte is the action: 0 accepts, a reason's raw value + 1 refuses, and there are three more. The rest is its
+/// argument: the length of a refusal's body in the scratch memory, an error code, or the index of a custom response.
 enum EncodedVerdict {
   static let accepted: UInt32 = 0
   static let custom: UInt32 = 0xFD
   static let reset: UInt32 = 0xFE
   static let silence: UInt32 = 0xFF
-  /// Marks answers of broadcasts and of channel management, which have another id.
+  /// Marks responses to broadcasts and channel management, which have a different id field.
   static let channelMark: UInt32 = 0x8000_0000
   private static let argumentShift: UInt32 = 8
 
@@ -67,7 +66,7 @@ enum EncodedVerdict {
   static func argument(of verdict: UInt32) -> UInt32 { verdict >> argumentShift & 0x7F_FFFF }
 }
 
-/// Custom answers that wait for their time. Owned by one loop.
+/// The custom responses waiting for their time. Owned by one loop.
 struct CustomAnswers {
   private var entries: [CustomAnswer?] = []
   private var free: [Int] = []

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 public import HTTP2Server
 
-/// Requests that wait for their answer: a wheel of one-millisecond slots. Adding and taking one
-/// costs the same however many wait.
+/// Requests waiting for their response: a timer wheel with one-millisecond slots. Adding and removing a request takes
+/// constant time.
 public struct AnswerWheel: ~Copyable {
   private static let slotCount: UInt64 = 4_096
   private let slots: UnsafeMutablePointer<UnsafeMutablePointer<ServerRequest>?>
-  /// Everything due before this moment has been taken.
+  /// The time before which all due requests have been taken.
   private var now: UInt64
   public private(set) var count = 0
 
-  /// A wheel that starts at `now` (ms of a monotonic clock).
+  /// Creates a wheel that starts at `now` (ms of a monotonic clock).
   public init(now: UInt64) {
     self.now = now
     slots = .allocate(capacity: Int(Self.slotCount))
@@ -19,7 +19,7 @@ public struct AnswerWheel: ~Copyable {
 
   deinit { slots.deallocate() }
 
-  /// Files a request under its `due` time (ms); one that is past is due at the next turn.
+  /// Adds a request at its `due` time (ms); one in the past is due at the next turn.
   public mutating func add(_ request: UnsafeMutablePointer<ServerRequest>) {
     let slot = Int(max(request.pointee.due, now) % Self.slotCount)
     request.pointee.link = slots[slot]
@@ -27,14 +27,14 @@ public struct AnswerWheel: ~Copyable {
     count += 1
   }
 
-  /// Takes the requests that are due by `time` as a linked list.
+  /// Removes the requests that are due by `time` and returns them as a linked list.
   public mutating func due(by time: UInt64) -> UnsafeMutablePointer<ServerRequest>? {
     var taken: UnsafeMutablePointer<ServerRequest>?
     guard count > 0 else {
       now = max(now, time + 1)
       return nil
     }
-    // After a long pause one round visits every slot.
+    // After a long pause one rotation visits every slot.
     let first = time >= now + Self.slotCount ? time - Self.slotCount + 1 : now
     var moment = first
     while moment <= time {
@@ -43,7 +43,7 @@ public struct AnswerWheel: ~Copyable {
       slots[slot] = nil
       while let request = entry {
         entry = request.pointee.link
-        // Longer waits than a round stay in their slot.
+        // Waits longer than a rotation stay in their slot.
         let isDue = request.pointee.due <= time
         request.pointee.link = isDue ? taken : slots[slot]
         if isDue { taken = request } else { slots[slot] = request }
@@ -55,7 +55,7 @@ public struct AnswerWheel: ~Copyable {
     return taken
   }
 
-  /// Milliseconds from `time` to the next slot with something in it; nil if nothing waits.
+  /// Returns the milliseconds from `time` to the next non-empty slot; nil if nothing waits.
   public func wait(from time: UInt64) -> UInt64? {
     guard count > 0 else { return nil }
     for offset in 0..<Self.slotCount where slots[Int((now + offset) % Self.slotCount)] != nil {

@@ -4,20 +4,20 @@ import GatewayModel
 import HTTP2
 import HTTP2Server
 
-/// The gateway's answers in APNs' own form, made once.
+/// The gateway's responses in APNs' format, built once.
 struct Answers: ~Copyable {
   private var headers = HeaderList()
   private var date = DateField()
-  /// Which answers have a `date`.
+  /// Which responses have a `date`.
   private var dated = GatewayRules.DatedAnswers.none
   private var contentType = GatewayRules.ContentType.none
   /// Milliseconds since the epoch.
   private var now: Int64 = 0
-  /// By reason: the JSON body without a timestamp.
+  /// The JSON bodies without a timestamp, by reason.
   private let bodies: [UnsafeRawBufferPointer]
   private let constantID: StaticString = "00000000-0000-4000-8000-000000000000"
 
-  // Where an answer's own values lie in the request's scratch memory.
+  // The offsets of a response's own values in the request's scratch memory.
   static let idOffset = 0
   static let uniqueIDOffset = 36
   static let bodyOffset = 72
@@ -34,7 +34,7 @@ struct Answers: ~Copyable {
 
   deinit { for body in bodies { body.deallocate() } }
 
-  /// The time of the answers from now on, and which fields they have.
+  /// Sets the time of the following responses and the fields that they have.
   mutating func note(
     _ dated: GatewayRules.DatedAnswers, _ contentType: GatewayRules.ContentType, now: Int64
   ) {
@@ -43,7 +43,7 @@ struct Answers: ~Copyable {
     self.now = max(0, now)
   }
 
-  /// The constant 200 of the fast profile.
+  /// Responds with the constant 200 of the fast profile.
   mutating func acceptConstantly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ pool: ServerRequestPool
   ) {
@@ -53,7 +53,7 @@ struct Answers: ~Copyable {
     HTTP2ServerConnection.respond(request, headers, body: nothing, pool: pool)
   }
 
-  /// 200 with the id that `prepare` has left in the scratch memory.
+  /// Responds with 200 and the id that `prepare` left in the scratch memory.
   mutating func accept(
     _ request: UnsafeMutablePointer<ServerRequest>, isSandbox: Bool, isChannel: Bool,
     _ pool: ServerRequestPool
@@ -65,7 +65,7 @@ struct Answers: ~Copyable {
     HTTP2ServerConnection.respond(request, headers, body: nothing, pool: pool)
   }
 
-  /// The status and body of a reason; with `bodyCount` > 0 the body is in the scratch memory.
+  /// Responds with the status and body of a reason; with `bodyCount` > 0 the body is in the scratch memory.
   mutating func refuse(
     _ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason, bodyCount: Int,
     isChannel: Bool, _ pool: ServerRequestPool
@@ -81,7 +81,7 @@ struct Answers: ~Copyable {
     HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
   }
 
-  /// As `refuse`, for a request whose body is not complete.
+  /// Like `refuse`, for a request whose body is incomplete.
   mutating func refuseEarly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason,
     on connection: GatewayConnection
@@ -91,7 +91,7 @@ struct Answers: ~Copyable {
     connection.http.faulty?.respondEarly(request, headers, body: bodies[Int(reason.rawValue)])
   }
 
-  /// Whatever was asked for. Its bytes stay with the connection until the stream has closed.
+  /// Sends a custom response. The connection keeps its bytes until the stream has closed.
   mutating func custom(
     _ request: UnsafeMutablePointer<ServerRequest>, _ answer: CustomAnswer,
     on connection: GatewayConnection, _ pool: ServerRequestPool

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 
-/// Accepted sockets that wait for their TLS handshake to begin, oldest first, and the number of handshakes under way.
+/// Accepted sockets waiting for their TLS handshake to start, oldest first, and the number of handshakes in progress.
 ///
-/// A handshake that waits for its client occupies as much memory as an idle connection. When thousands of clients
-/// connect at once, the ones who came first finish theirs before the others begin.
+/// A handshake that waits for its client uses as much memory as an idle connection. When thousands of clients connect
+/// at once, the first ones finish their handshakes before the others start.
 struct Arrivals {
-  /// While so many handshakes are under way, another one begins only now and then: some clients never finish.
+  /// The number of handshakes in progress at which new ones start only every `interval`: some clients never finish.
   static let handshakeLimit = 256
-  /// Milliseconds between those.
+  /// The milliseconds between those starts.
   static let interval: UInt64 = 10
 
   final class Arrival {
@@ -20,14 +20,14 @@ struct Arrivals {
       self.listener = listener
     }
 
-    /// The socket, once.
+    /// Returns the socket, once.
     func take() -> Socket? { socket.take() }
   }
 
   var handshakes = 0
   private var nextBeyondLimit: UInt64 = 0
   private var queue: [Arrival] = []
-  /// The place of the oldest one in `queue`.
+  /// The index of the oldest socket in `queue`.
   private var oldest = 0
 
   var isEmpty: Bool { oldest == queue.count }
@@ -36,9 +36,9 @@ struct Arrivals {
     queue.append(Arrival(socket, listener))
   }
 
-  /// The oldest one; nil if none waits, or its handshake cannot begin now.
+  /// Removes the oldest socket; nil if none waits or its handshake cannot start now.
   ///
-  /// - Parameter now: monotonic milliseconds.
+  /// - Parameter now: Monotonic milliseconds.
   mutating func takeFirst(now: UInt64) -> Arrival? {
     guard !isEmpty, handshakes < Self.handshakeLimit || now >= nextBeyondLimit else { return nil }
     nextBeyondLimit = now + Self.interval

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import GatewayModel
 
-/// The table of behaviours as text: for `--behaviours` and the admin port.
+/// The table of behaviours as text, for `--behaviours` and the admin API.
 public enum BehaviourReport {
-  /// The first line of the table.
+  /// The header row of the table.
   public static let header = "| behaviour | known from | default | values | what it is |"
 
-  /// Markdown: one row a behaviour.
+  /// The table as Markdown, one row per behaviour.
   public static var text: String {
     var lines = [header, "|---|---|---|---|---|"]
     for behaviour in Behaviour.table {

@@ -3,7 +3,7 @@ import GatewayModel
 import JSON
 
 extension BodyFacts {
-  /// Reads a body; one that is not JSON, or was not kept, says nothing.
+  /// Parses a body; all defaults if it is not JSON or was not kept.
   init(_ body: [UInt8]?) {
     self.init()
     guard let body, let aps = try? JSONDocument(body).root["aps"] else { return }

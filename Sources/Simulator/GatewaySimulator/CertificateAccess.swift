@@ -2,17 +2,17 @@
 public import APNS
 public import TLS
 
-/// The pushes that the certificate shown by a client permits.
+/// The topics that a client's certificate permits.
 public final class CertificateAccess {
-  /// Every topic that it may send to.
+  /// All permitted topics.
   let topics: [[UInt8]]
-  /// The topic of requests that name none; nil when the certificate has several.
+  /// The topic of requests without `apns-topic`; nil if the certificate has several.
   let defaultTopic: UnsafeRawBufferPointer?
   let fingerprint: String
-  /// Why it is refused.
+  /// The reason why the certificate is refused.
   public let problem: Reason?
 
-  /// - Parameter isBroken: It failed verification, or somebody declared it a bad one.
+  /// - Parameter isBroken: Whether it failed verification or was declared bad.
   public init(_ certificate: PushCertificate, _ environment: Environment, isBroken: Bool) {
     topics = certificate.topics.map { Array($0.utf8) }
     fingerprint = certificate.fingerprint
@@ -32,6 +32,6 @@ public final class CertificateAccess {
 
   func allows(_ topic: UnsafeRawBufferPointer) -> Bool { topics.contains { topic.equals($0) } }
 
-  /// The bundle id or one of its topics is covered.
+  /// Whether the bundle id or one of its topics is covered.
   func covers(app: UnsafeRawBufferPointer) -> Bool { allows(app) }
 }

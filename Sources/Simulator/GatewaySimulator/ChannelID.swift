@@ -2,7 +2,7 @@
 import APNS
 import Signing
 
-/// Channel ids as the gateway makes them: 16 random bytes in base64.
+/// Generates channel ids: 16 random bytes in base64.
 enum ChannelID {
   static func text(_ id: NotificationID) -> String {
     let bytes = [id.high, id.low].flatMap { half in

@@ -7,11 +7,11 @@ import JSON
 import ServiceKit
 import Synchronization
 
-/// What is said of a compared request: no device token, provider token, topic, id or payload.
+/// The logged parts of a compared request: no device token, provider token, topic, id or payload.
 struct ComparedRequest: Sendable {
   let connection: UInt64
   let stream: Int32
-  /// The push type by its name; `unknown` for others.
+  /// The name of the push type; `unknown` for others.
   let type: String?
   let priority: Int64?
   let hasCollapseID: Bool
@@ -19,11 +19,11 @@ struct ComparedRequest: Sendable {
   /// `absent`, `0` or `set`.
   let expiration: String
   let bodyBytes: Int
-  /// Names of the header fields, in order.
+  /// The names of the header fields, in order.
   let fields: [String]
 }
 
-/// Writes the lines of `--in-front-of`: one for each request, and one for each SETTINGS, GOAWAY and end of the
+/// Writes the output of `--in-front-of`: a line for each request, and for each SETTINGS, GOAWAY and close of the
 /// connection to the real gateway. Shared by the loops.
 final class ComparisonLog: Sendable {
   /// nil for standard output.
@@ -64,7 +64,7 @@ final class ComparisonLog: Sendable {
     write(.object(line))
   }
 
-  /// Something that the real gateway did to the whole connection; nil for what is of no interest.
+  /// Logs an action of the real gateway on the connection; ignores notices of no interest.
   func write(_ notice: ConnectionNotice, time: Int64) {
     var line = JSONObject()
     line.append("time", .integer(time))

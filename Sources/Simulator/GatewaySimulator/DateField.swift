@@ -2,7 +2,7 @@
 import Bytes
 import Telemetry
 
-/// The value of a `date` header (RFC 9110 §5.6.7), made once a second: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// The value of a `date` header (RFC 9110 §5.6.7), updated once a second: `Sun, 06 Nov 1994 08:49:37 GMT`.
 struct DateField: ~Copyable {
   private static let days = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]
   private static let months = [
@@ -14,9 +14,9 @@ struct DateField: ~Copyable {
 
   deinit { bytes.deallocate() }
 
-  /// Stays where it is, and is valid as long as this value lives; it changes with the second.
+  /// Returns a pointer that is valid while this value lives; its contents change every second.
   ///
-  /// - Parameter now: milliseconds since the epoch, 0 or more.
+  /// - Parameter now: Milliseconds since the epoch, 0 or more.
   mutating func value(now: Int64) -> UnsafeRawBufferPointer {
     if second != now / 1_000 {
       second = now / 1_000
@@ -25,7 +25,7 @@ struct DateField: ~Copyable {
     return UnsafeRawBufferPointer(bytes)
   }
 
-  /// - Parameter second: since the epoch; years up to 9999.
+  /// - Parameter second: Seconds since the epoch; years up to 9999.
   static func text(second: Int64) -> String {
     // 2026-11-21T01:09:44.000Z
     let parts = Timestamp.text(milliseconds: second * 1_000).split { "-T.".contains($0) }

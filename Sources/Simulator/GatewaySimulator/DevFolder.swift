@@ -5,18 +5,18 @@ import JSON
 import Signing
 import TLS
 
-/// The folder of `--dev`: all that a test suite needs to talk to the gateway. What is missing is made; what is there is
-/// never written again.
+/// The folder of `--dev`: all that a test suite needs to talk to the gateway. Missing files are created; existing ones
+/// are never overwritten.
 struct DevFolder {
   let path: String
-  /// Names of the gateway besides localhost and the loopback addresses.
+  /// Names of the gateway in addition to localhost and the loopback addresses.
   var names: [String] = []
 
   static let teamID = "MARTLETDEV"
   static let keyID = "DEVKEY0001"
   /// The bundle id of the client certificate.
   static let app = "com.example.app"
-  /// Some readers of PKCS #12 take no empty one.
+  /// Some readers of PKCS #12 reject an empty passphrase.
   static let passPhrase = "martlet"
 
   var root: String { "\(path)/root.pem" }
@@ -28,9 +28,9 @@ struct DevFolder {
   private var clientKey: String { "\(path)/client-key.pem" }
   private var clientArchive: String { "\(path)/client.p12" }
 
-  /// Makes the folder and what is missing in it. Processes that begin at the same time wait for each other.
+  /// Creates the folder and its missing files. Processes that start at the same time wait for each other.
   ///
-  /// - Throws: also when certificates of an older root are incomplete or lack a name: the root's own key is forgotten.
+  /// - Throws: Also if certificates of an older root are incomplete or lack a name: the root's key is not kept.
   func complete() throws {
     guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
       throw GatewayFileError(
@@ -60,7 +60,7 @@ struct DevFolder {
     if !File.exists(gatewayKeys) { try declareKey() }
   }
 
-  /// The root comes last: where it is, the others are.
+  /// The root is written last: if it exists, the others do.
   private func issueCertificates() throws {
     let authority = try CertificateAuthority(name: "Martlet simulator root")
     try authority.issueServer(names: ["localhost", "127.0.0.1", "::1"] + names).write(
@@ -84,7 +84,7 @@ struct DevFolder {
     try File.write(gatewayKeys, keys.text + [10])
   }
 
-  /// What the line of addresses says of the folder; paths are absolute.
+  /// Adds the folder's files to the line of addresses, as absolute paths.
   func describe(_ line: inout JSONObject) {
     let folder = realpath(path, nil)
     defer { free(folder) }

@@ -7,49 +7,49 @@ import Signing
 import Synchronization
 import TLS
 
-/// The faults of the whole gateway: one engine for all loops, so that counts are the gateway's. Loops
-/// look at `concerns` first, which takes no lock: without rules the simulator pays one branch.
+/// The faults of the whole gateway: one engine for all loops, so that its counts cover the gateway. Loops check
+/// `concerns` first, which takes no lock: without rules the cost is one branch.
 final class FaultControl: Sendable {
   private struct State: Sendable {
     var engine: FaultEngine
-    /// The TLS settings that rules need, made when the rule was added.
+    /// The TLS settings that rules need, created when the rule is added.
     var contexts: [FaultTLS: TLSContext] = [:]
   }
 
   private let state: Mutex<State>
-  /// A bit for each stage that a rule looks at.
+  /// A bit for each stage that a rule applies to.
   private let stages = Atomic<UInt8>(0)
-  /// Changes with every change of the rules.
+  /// Incremented whenever the rules change.
   private let currentVersion = Atomic<Int>(0)
   private let identity: TLSIdentity?
-  /// Issues the certificates of TLS faults; made with the first of them.
+  /// Issues the certificates of TLS faults; created with the first of them.
   private let authority = Mutex<CertificateAuthority?>(nil)
   private let loops = Mutex<[(wakeup: Wakeup, known: Int)]>([])
   private let started = MonotonicClock.milliseconds()
   let seed: UInt64
 
-  /// - Parameter identity: The gateway's own certificate, for TLS faults that are not about it.
+  /// - Parameter identity: The gateway's own certificate, for TLS faults that do not replace it.
   init(seed: UInt64, identity: TLSIdentity?) {
     self.seed = seed
     self.identity = identity
     state = Mutex(State(engine: FaultEngine(seed: seed)))
   }
 
-  /// True if any rule looks at this moment.
+  /// Whether any rule applies to this stage.
   func concerns(_ stage: FaultStage) -> Bool {
     stages.load(ordering: .relaxed) & 1 << stage.rawValue != 0
   }
 
-  /// True if there are rules.
+  /// Whether there are rules.
   var isActive: Bool { stages.load(ordering: .relaxed) != 0 }
 
-  /// 0 until the first rule was added.
+  /// The version of the rules; 0 until the first rule is added.
   var version: Int { currentVersion.load(ordering: .acquiring) }
 
-  /// Milliseconds since the gateway started, from a monotonic clock's.
+  /// Converts a monotonic time to milliseconds since the gateway started.
   func time(_ now: UInt64) -> UInt64 { now - min(now, started) }
 
-  /// Wakes a loop when the rules change. Returns the loop's place.
+  /// Registers a loop to be woken when the rules change. Returns the loop's index.
   func subscribe(_ wakeup: Wakeup) -> Int {
     loops.withLock { loops in
       loops.append((wakeup, 0))
@@ -57,11 +57,11 @@ final class FaultControl: Sendable {
     }
   }
 
-  /// A loop has taken note of the rules.
+  /// Records that a loop has applied this version of the rules.
   func applied(_ version: Int, loop place: Int) { loops.withLock { $0[place].known = version } }
 
-  /// Waits until every loop has taken note of the rules, or for a second. For the admin API: who is
-  /// answered may rely on them.
+  /// Waits for up to a second until every loop has applied the rules, so that a client of the admin API can rely on
+  /// them after the response.
   func waitForLoops() {
     for _ in 0..<20_000 {
       let version = version
@@ -70,8 +70,8 @@ final class FaultControl: Sendable {
     }
   }
 
-  /// Adds rules, which count connections after so many. Throws when a rule needs a certificate that cannot
-  /// be had; nothing is added then.
+  /// Adds rules that count connections after this many. Throws, and adds nothing, if a rule needs a certificate that
+  /// cannot be issued.
   func add(
     _ rules: [FaultRule], after connections: UInt64 = 0, seed: UInt64? = nil
   ) throws(FaultScriptError) {
@@ -84,8 +84,8 @@ final class FaultControl: Sendable {
     }
   }
 
-  /// Puts the rules of a profile in the place of those of the profile before. They draw from the gateway's seed alone:
-  /// a profile that is chosen again repeats its run.
+  /// Replaces the rules of the previous profile. Their random numbers depend on the gateway's seed alone: choosing a
+  /// profile again repeats its run.
   func setProfile(
     _ rules: [FaultRule], after connections: UInt64
   ) throws(FaultScriptError) {
@@ -112,13 +112,13 @@ final class FaultControl: Sendable {
     return contexts
   }
 
-  /// The gateway was reset: the next connection is every rule's first.
+  /// Restarts the rules' connection counts after a reset of the gateway: its next connection is number 1.
   func restartConnections(after connections: UInt64) {
     state.withLock { $0.engine.restartConnections(after: connections) }
   }
 
-  /// Ends all faults but those of the profile, and returns how many rules that were. Connections that are broken
-  /// already stay so.
+  /// Removes all rules except the profile's, and returns how many there were. Connections that are already broken stay
+  /// broken.
   func removeAll() -> Int {
     state.withLock { state in
       let before = state.engine.counts.count
@@ -129,17 +129,17 @@ final class FaultControl: Sendable {
     }
   }
 
-  /// The rules and how often each fired.
+  /// The rules and how often each has fired.
   var counts: [FaultCount] { state.withLock { $0.engine.counts } }
 
-  /// The authority that has issued the certificates of TLS faults (PEM); nil while there are none.
+  /// The certificate (PEM) of the authority that issues the certificates of TLS faults; nil while there are none.
   var root: [UInt8]? { authority.withLock { $0?.certificatePEM } }
 
   func decide(_ event: FaultEvent) -> [FaultDecision] {
     state.withLock { $0.engine.decide(event) }
   }
 
-  /// The standing rules that hold now, and what each is about.
+  /// Returns the standing rules that hold now, and the scope of each.
   func standing(_ event: FaultEvent) -> [(action: FaultAction, scope: FaultMatcher)] {
     state.withLock { state in
       state.engine.standing(event).map { ($0.action, state.engine.matcher(of: $0)) }
@@ -184,7 +184,7 @@ final class FaultControl: Sendable {
     return try TLSIdentity.load(certificate: certificate, key: key)
   }
 
-  /// A certificate of this authority, or of the one whose root `GET /faults` shows.
+  /// Issues a certificate from this authority, or from the one whose root `GET /faults` shows.
   private func issue(
     names: [String] = ["localhost", "127.0.0.1", "::1"], validity: Validity = .years(1),
     by stranger: CertificateAuthority? = nil

@@ -3,11 +3,11 @@ import Faults
 import HTTP2
 import HTTP2Server
 
-/// An unusual form of an answer, as the number that a request carries while it waits. 0 is the usual form.
+/// An unusual form of a response, encoded as the number that a waiting request carries. 0 is the usual form.
 struct FaultForm: Equatable {
   var shape: AnswerShape = []
   var ending = FaultEnding.regular
-  /// The code of RST_STREAM, below 65,536.
+  /// The RST_STREAM code, below 65,536.
   var code: UInt32 = 0
 
   init() {}
@@ -27,29 +27,29 @@ struct FaultForm: Equatable {
     case .padding: self.shape.insert(.padding)
     case .trailers: self.shape.insert(.trailers)
     case .informational: self.shape.insert(.informational)
-    // A delay, and no form.
+    // Only a delay; the form is the usual one.
     case .outOfOrder: break
     }
   }
 }
 
-/// The faults applied to a connection, and the time of its end. Times are in ms of the loop's clock.
+/// The faults applied to a connection and when they end. Times are in ms of the loop's clock.
 struct ConnectionFaults {
-  /// When a request came last.
+  /// The time of the last request.
   var heard: UInt64
-  /// The stream limit is at most this…
+  /// The maximum stream limit…
   var limit: UInt32?
-  /// …until then; nil is for good.
+  /// …until this time; nil is forever.
   var limitEnds: UInt64?
-  /// WINDOW_UPDATE frames go out again.
+  /// The time at which WINDOW_UPDATE frames are sent again.
   var windowsEnd: UInt64?
-  /// The socket is read again.
+  /// The time at which reading from the socket resumes.
   var readingResumes: UInt64?
-  /// Streams above this were said not to be processed.
+  /// The last stream id sent in GOAWAY: streams above it are not processed.
   var lastStreamID: Int32?
-  /// Nothing comes from this connection any more.
+  /// Whether nothing more is sent on this connection.
   var isSilent = false
-  /// It does not read or write any more, and is closed then.
+  /// The time at which the connection, which no longer reads or writes, is closed.
   var closesAt: UInt64?
 
   init(now: UInt64) { heard = now }

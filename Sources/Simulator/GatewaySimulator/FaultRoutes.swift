@@ -3,7 +3,7 @@ import Faults
 import HTTPServer
 import JSON
 
-/// The admin API's part that is about faults.
+/// The routes of the admin API for faults.
 enum FaultRoutes {
   static func routes(_ faults: FaultControl, _ world: GatewayWorld) -> [HTTPRoute] {
     [

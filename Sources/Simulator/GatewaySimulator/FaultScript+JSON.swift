@@ -3,7 +3,7 @@ public import Faults
 public import JSON
 
 extension FaultScript {
-  /// Reads `{"seed": 1, "rules": […]}` or only the list of rules.
+  /// Reads `{"seed": 1, "rules": […]}` or just the list of rules.
   public init(_ value: JSONValue) throws(FaultScriptError) { try self.init(FaultValue(value)) }
 }
 

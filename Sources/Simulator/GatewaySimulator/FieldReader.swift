@@ -2,20 +2,20 @@
 import APNS
 import JSON
 
-/// The fault in a list of keys or tokens, and its position.
+/// An error in a list of keys or tokens, and its position.
 public struct GatewayFileError: Error, Sendable, Equatable, CustomStringConvertible {
   public let description: String
 }
 
-/// Reads the fields of one JSON object strictly: a wrong type, a missing field and one that nobody
-/// knows are errors with the field's name.
+/// Reads the fields of one JSON object strictly: wrong types, missing fields and unknown fields are errors that name
+/// the field.
 struct FieldReader {
   private let object: JSONObject
   private let name: String
 
   /// - Parameters:
-  ///   - name: What the object is, such as `keys[2]`; empty for a whole body.
-  ///   - known: Every field that it may have.
+  ///   - name: The position of the object, such as `keys[2]`; empty for a whole body.
+  ///   - known: All fields that the object may have.
   init(_ value: JSONValue, _ name: String, known: [String]) throws(GatewayFileError) {
     guard let object = value.object else {
       throw GatewayFileError(description: "\(name.isEmpty ? "the body" : name) must be an object")
@@ -74,7 +74,7 @@ struct FieldReader {
     return texts
   }
 
-  /// nil for an absent one and for `any`.
+  /// Reads an environment; nil if it is absent or `any`.
   func environment(_ field: String) throws(GatewayFileError) -> Environment? {
     guard let text = try optionalText(field), text != "any" else { return nil }
     guard let environment = Environment(text) else {

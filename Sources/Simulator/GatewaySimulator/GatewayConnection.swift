@@ -7,7 +7,7 @@ import HTTP2Server
 import ServiceKit
 import Synchronization
 
-/// The role of a listener: which gateway, and which of its two services.
+/// The role of a listener: the environment, and which of the two services.
 struct ListenerRole: Sendable, Equatable {
   enum Service: Sendable { case device, management }
 
@@ -19,34 +19,34 @@ struct ListenerRole: Sendable, Equatable {
 final class GatewayConnection {
   let http: HTTP2ServerConnection
   let slot: Int
-  /// Counts up over all loops of the gateway; never used again.
+  /// An id that is unique among all loops of the gateway and never reused.
   let id: UInt64
   let role: ListenerRole
   /// Milliseconds since the epoch.
   let openedAt: Int64
-  /// The SETTINGS planned when it was accepted; a limit of streams in them is not the model's to choose.
+  /// The SETTINGS planned when the connection was accepted; a stream limit in them overrides the model's.
   var settings: SessionSettings
-  /// The largest header list that was announced; a larger one is answered 431.
+  /// The largest header list that was announced; a larger one is answered with 431.
   var headerListLimit: Int { Int(settings.maxHeaderListSize ?? .max) }
   @exclusivity(unchecked) var access = ConnectionAccess()
-  /// nil before TLS is up, and in the fast profile.
+  /// The connection's model; nil before TLS is established, and in the fast profile.
   @exclusivity(unchecked) var model: ConnectionModel?
   var isAuthenticated = false
   var isTouched = false
-  /// Its handshake counts among those under way.
+  /// Whether the handshake counts as in progress.
   var isHandshaking = true
-  /// TLS is up and SETTINGS are on their way.
+  /// Whether TLS is established and SETTINGS are queued.
   var isReady = false
-  /// Its certificate is refused: a GOAWAY goes out and no request is looked at.
+  /// Whether the certificate is refused: GOAWAY is sent and requests are ignored.
   var isRefused = false
   var requests = 0
   /// The address that the client connected to, without the port.
   var host = ""
-  /// When it was accepted, in ms of the loop's clock.
+  /// The time of acceptance, in ms of the loop's clock.
   var acceptedAt: UInt64 = 0
-  /// The faults applied to it; nil if nothing.
+  /// The faults applied to the connection; nil if there are none.
   var faults: ConnectionFaults?
-  /// Memory that answers of this connection point to; free when no stream is open.
+  /// Memory that responses on this connection point to; released when no stream is open.
   private var bodies: [UnsafeMutableRawBufferPointer] = []
 
   init(
@@ -63,7 +63,7 @@ final class GatewayConnection {
 
   deinit { release() }
 
-  /// Memory for an answer, to be kept until its stream has closed.
+  /// Copies bytes for a response, and keeps them until its stream has closed.
   func hold(_ bytes: some Collection<UInt8>) -> UnsafeRawBufferPointer {
     let memory = UnsafeMutableRawBufferPointer.allocate(
       byteCount: max(bytes.count, 1), alignment: 1)
@@ -72,7 +72,7 @@ final class GatewayConnection {
     return UnsafeRawBufferPointer(rebasing: memory[..<bytes.count])
   }
 
-  /// Gives back the bodies once no answer can need it any more.
+  /// Releases the bodies once no response can need them.
   func releaseIfIdle() {
     if !bodies.isEmpty, http.openStreams == 0 { release() }
   }
@@ -83,17 +83,17 @@ final class GatewayConnection {
   }
 }
 
-/// A request of the admin port to a loop.
+/// A command of the admin API to a loop.
 enum LoopCommand: Sendable {
-  /// Look at the clock again.
+  /// Check for changes.
   case wake
-  /// GOAWAY on the connection with this id; with `keepsOpen` its socket stays open afterwards.
+  /// Send GOAWAY on the connection with this id; with `keepsOpen` its socket stays open afterwards.
   case goAway(UInt64, Reason, keepsOpen: Bool)
-  /// Publish the list of connections as the answer to this question.
+  /// Publish the list of connections as the response to this question.
   case report(Int)
 }
 
-/// A connection, as the admin port shows it.
+/// A connection as the admin API reports it.
 struct ConnectionReport: Sendable {
   var id: UInt64
   var role: ListenerRole
@@ -110,11 +110,11 @@ struct ConnectionReport: Sendable {
   var errorScore: Int
 }
 
-/// The values that a loop shares with the admin port.
+/// The values that a loop shares with the admin API.
 struct LoopShare: Sendable {
   let world: GatewayWorld
   let faults: FaultControl
-  /// nil unless the gateway stands in front of a real one.
+  /// The relay to a real gateway; nil without `--in-front-of`.
   var relay: RelayPlan?
   let counters = Counters<SimulatorMetrics>()
   let reasons = ReasonTally()
@@ -123,7 +123,7 @@ struct LoopShare: Sendable {
   let reports = ConnectionReports()
 }
 
-/// A loop's last list of connections, and which question it answers.
+/// A loop's last list of connections, and the question that it answers.
 final class ConnectionReports: Sendable {
   private let state = Mutex((question: 0, list: [ConnectionReport]()))
 
@@ -131,7 +131,7 @@ final class ConnectionReports: Sendable {
     state.withLock { $0 = (question, list) }
   }
 
-  /// The answer to this question, or nil while there is none.
+  /// Returns the list for this question, or nil if it is not there yet.
   func list(for question: Int) -> [ConnectionReport]? {
     state.withLock { $0.question >= question ? $0.list : nil }
   }

@@ -6,7 +6,7 @@ public import JSON
 import Signing
 import TLS
 
-/// Reads the gateway's lists, from files and from the admin port.
+/// Reads the gateway's lists, from files and from the admin API.
 public enum GatewayFiles {
   /// Keys: an array of objects, or an object with that array as `keys`. Each has `key_id`, `team_id`
   /// and either `public_key` (PEM text) or `public_key_file` (a path, taken from `folder`).
@@ -83,7 +83,7 @@ public enum GatewayFiles {
     return tokens
   }
 
-  /// A device's own budgets: `background_budget`, `live_activity_budget`, `push_to_start_budget`; 0 is any number.
+  /// A device's own budgets: `background_budget`, `live_activity_budget`, `push_to_start_budget`; 0 is no limit.
   private static func budgets(_ fields: FieldReader) throws(GatewayFileError) -> BudgetLimits? {
     func limit(_ kind: BudgetKind) throws(GatewayFileError) -> Int? {
       guard let number = try fields.integer(kind.field) else { return nil }
@@ -146,7 +146,7 @@ public enum GatewayFiles {
     return text
   }
 
-  /// Apps and whether they may broadcast: an array of objects with `app` and `broadcast`.
+  /// Apps and whether broadcasts are enabled: an array of objects with `app` and `broadcast`.
   static func apps(
     _ value: JSONValue
   ) throws(GatewayFileError) -> [(app: String, broadcast: Bool)] {

@@ -6,7 +6,7 @@ import EventLoop
 struct ListenerPlan {
   var address: SocketAddress
   let role: ListenerRole
-  /// The listener whose port it takes, by its place.
+  /// The index of the listener whose port it shares.
   let samePortAs: Int?
 
   init(_ address: SocketAddress, _ role: ListenerRole, samePortAs: Int? = nil) {
@@ -16,9 +16,9 @@ struct ListenerPlan {
   }
 }
 
-/// A listening socket in a form that an array can hold, and what it plays.
+/// A listening socket that an array can hold, and its role.
 final class GatewayListener: @unchecked Sendable {
-  // Sendable by hand: made by the thread that starts a loop, then the loop's own.
+  // Unchecked Sendable: created by the thread that starts a loop, then used by the loop only.
   let role: ListenerRole
   let address: SocketAddress
   /// The address without the port.
@@ -41,7 +41,7 @@ final class GatewayListener: @unchecked Sendable {
 
   var fd: Int32 { socket?.fd ?? -1 }
 
-  /// The next waiting connection.
+  /// Accepts the next waiting connection.
   func accept() throws(SystemError) -> Socket? { try socket?.accept() }
 
   func close() { socket = nil }

@@ -4,15 +4,15 @@ import GatewayModel
 import HTTP2
 import HTTP2Server
 
-/// A push on its way to the real gateway and back. Its memory lasts as long as it does.
+/// A push relayed to the real gateway. Its memory lives until the response was handled.
 final class RelayedPush {
   let request: UnsafeMutablePointer<ServerRequest>
   let facts: ComparedRequest
-  /// The simulator's own answer.
+  /// The simulator's own response.
   let own: GatewayAnswer
-  /// The `apns-id` as it was sent.
+  /// The `apns-id` as the client sent it.
   let identifier: UnsafeRawBufferPointer?
-  /// When it was taken, in ms of the loop's clock.
+  /// The time at which it was accepted for relaying, in ms of the loop's clock.
   let takenAt: UInt64
   fileprivate let exchange = UnsafeMutablePointer<Exchange>.allocate(capacity: 1)
   private let memory = UnsafeMutablePointer<UInt8>.allocate(
@@ -49,18 +49,18 @@ final class RelayedPush {
 
   var answered: Exchange { exchange.pointee }
 
-  /// The answer's `date`; valid if it has one.
+  /// The response's `date`; valid if it has one.
   var date: String {
     UnsafeRawBufferPointer(start: memory + Self.bodyCapacity, count: Self.dateLength).text
   }
 }
 
-/// The connection of one loop to the real gateway, and the pushes on it. Owned by the loop.
+/// One loop's connection to the real gateway and the pushes on it. Owned by the loop.
 final class GatewayRelay {
-  /// A push whose answer, or whose end without one, is there.
+  /// A push whose response has arrived, or that failed.
   struct Finished {
     let push: RelayedPush
-    /// Why nothing came; nil if something did.
+    /// The cause, if there was no response.
     let failure: String?
   }
 
@@ -72,7 +72,7 @@ final class GatewayRelay {
   private var headers = HeaderList()
   private var connection: HTTP2ClientConnection?
   private var startedAt: UInt64 = 0
-  /// TLS has been up on the newest connection.
+  /// Whether TLS was established on the newest connection.
   private var wasReady = false
   private var place = 0
   private var waiting: [RelayedPush] = []
@@ -80,7 +80,7 @@ final class GatewayRelay {
   private var completed: [UnsafeMutablePointer<Exchange>] = []
   private var failure = "the connection has ended"
 
-  /// Milliseconds for a connection, and for an answer.
+  /// The timeout for a connection, and for a response, in milliseconds.
   private static let connectTime: UInt64 = 10_000
   private static let answerTime: UInt64 = 60_000
 
@@ -104,11 +104,11 @@ final class GatewayRelay {
       readable: event.readable, writable: event.writable, hangup: event.hangup)
   }
 
-  /// Sends what can be sent and returns what is over.
+  /// Sends what can be sent and returns the finished pushes.
   ///
   /// - Parameters:
-  ///   - now: ms of the loop's clock.
-  ///   - time: ms since the epoch, for the lines.
+  ///   - now: Milliseconds of the loop's clock.
+  ///   - time: Milliseconds since the epoch, for the log lines.
   func turn(now: UInt64, time: Int64) -> [Finished] {
     if connection == nil, !waiting.isEmpty { connect(now) }
     guard let connection else { return failAll() }
@@ -130,7 +130,7 @@ final class GatewayRelay {
     }
     if connection.isClosed {
       self.connection = nil
-      // What has not been sent may be sent on the next connection, if there is hope for one.
+      // Unsent pushes can be sent on the next connection, unless this one could not be established.
       if !wasReady { finished += failAll() }
     }
     return finished
@@ -167,7 +167,7 @@ final class GatewayRelay {
     waiting.removeFirst(sent)
   }
 
-  /// The request's own fields, with the real gateway's name.
+  /// Copies the request's fields, with the real gateway's authority.
   private func fill(_ request: UnsafeMutablePointer<ServerRequest>) {
     headers.removeAll()
     for index in 0..<min(request.pointee.keptFields, HeaderList.capacity) {

@@ -4,7 +4,7 @@ public import GatewayModel
 import Synchronization
 import TLS
 
-/// The state of the whole gateway, whatever the request.
+/// The state of the whole gateway, for all requests.
 public enum ServiceState: String, Sendable, CaseIterable {
   case normal
   /// 500 InternalServerError.
@@ -24,31 +24,31 @@ public enum CertificateState: String, Sendable, CaseIterable {
   case bad
 }
 
-/// The gateway's knowledge, shared by its loops and the admin port. Loops look at the version each turn and take a copy
-/// when it has changed: the hot path takes no lock.
+/// The gateway's state, shared by its loops and the admin API. Loops check the version each turn and copy the state
+/// when it has changed, so the hot path takes no lock.
 public final class GatewayWorld: Sendable {
-  /// The part that loops copy.
+  /// The state that loops copy.
   struct Knowledge: Sendable {
     var keys: [GatewayKey]
     var devices = DeviceRegistry()
     var rules: GatewayRules
     var latency: LatencyModel
     var service = ServiceState.normal
-    /// By fingerprint.
+    /// Client certificate states by fingerprint.
     var certificates: [String: CertificateState] = [:]
   }
 
-  /// The part that loops change; only for what is rare or was switched on.
+  /// The state that loops change; only for what is rare or was switched on.
   struct Exchange: Sendable {
     var store = NotificationStore()
-    /// Of notifications that had waited.
+    /// Deliveries of notifications that had been stored.
     var deliveries: [Delivery] = []
     var updates: [String: TokenUpdates] = [:]
     var tokenRate = TokenRate()
     var connectionRate = ConnectionRate()
     var work = WorkQueue()
     var budgets = DeviceBudgets()
-    /// The identities of provider tokens that were right.
+    /// The identities of valid provider tokens.
     var seenTokens: Set<UInt64> = []
   }
 
@@ -57,20 +57,20 @@ public final class GatewayWorld: Sendable {
   let channels = Mutex(ChannelRegistry())
   private let currentVersion = Atomic(1)
   private let connectionIDs = Atomic<UInt64>(0)
-  /// Connections accepted before the last reset.
+  /// The number of connections accepted before the last reset.
   private let connectionsBefore = Atomic<UInt64>(0)
-  /// Keys, rules and latency as the gateway was started.
+  /// The keys, rules and latency that the gateway was started with.
   private let standard: (keys: [GatewayKey], rules: GatewayRules, latency: LatencyModel)
-  /// Milliseconds that the gateway's clock is ahead of the machine's, or behind if it is negative.
+  /// The offset of the gateway's clock from the machine's, in milliseconds; negative if it is behind.
   private let clockOffset = Atomic<Int64>(0)
-  /// Judges client certificates in the handshake; nil when none are asked for.
+  /// Verifies client certificates in the handshake; nil if none are requested.
   private let trust: ClientTrust?
 
-  /// So many deliveries of waiting notifications are remembered.
+  /// The number of deliveries of stored notifications that are remembered.
   private static let deliveryLimit = 1_000_000
-  /// So many provider tokens are remembered; further ones do not expire on command.
+  /// The number of provider tokens that are remembered; others do not expire on command.
   private static let tokenLimit = 100_000
-  /// So many teams or addresses are told apart.
+  /// The number of teams or addresses that are tracked.
   private static let scopeLimit = 100_000
 
   public init(
@@ -95,16 +95,16 @@ public final class GatewayWorld: Sendable {
     self.trust = trust
   }
 
-  /// An id for a new connection, from 1 on.
+  /// Returns the id of a new connection, from 1.
   func nextConnectionID() -> UInt64 {
     connectionIDs.add(1, ordering: .relaxed).newValue
   }
 
-  /// Connections accepted since the start.
+  /// The number of connections accepted since the start.
   var connectionCount: UInt64 { connectionIDs.load(ordering: .relaxed) }
 
-  /// The number of the connection with this id as reports show it: from 1 since the start or the last
-  /// reset; 0 for one that was there before the reset.
+  /// Returns the reported number of the connection with this id: from 1 since the start or the last reset; 0 for one
+  /// accepted before the reset.
   func number(ofConnection id: UInt64) -> UInt64 {
     let before = connectionsBefore.load(ordering: .relaxed)
     return id > before ? id - before : 0
@@ -114,23 +114,23 @@ public final class GatewayWorld: Sendable {
   var known: Knowledge { knowledge.withLock { $0 } }
   var clockAhead: Int64 { clockOffset.load(ordering: .relaxed) }
 
-  /// Moves the gateway's clock ahead, or back if the number is negative.
+  /// Moves the gateway's clock ahead, or back if negative.
   func moveClock(milliseconds: Int64) { clockOffset.add(milliseconds, ordering: .relaxed) }
 
-  /// Changes what loops copy, and tells them.
+  /// Changes the state that loops copy, and notifies them.
   @discardableResult
   func change<Result: Sendable, Failure: Error>(
     _ body: (inout Knowledge) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let result = knowledge.withLock { known in
-      // withLock does not carry a typed error through a generic parameter.
+      // `withLock` does not pass a typed error through a generic parameter.
       Swift.Result { () throws(Failure) in try body(&known) }
     }
     currentVersion.add(1, ordering: .acquiringAndReleasing)
     return try result.get()
   }
 
-  /// Switches behaviours. Throws the first that cannot be, and changes nothing then.
+  /// Sets behaviours. Throws for the first invalid one, and changes nothing then.
   func set(_ choices: [(name: String, value: String)]) throws(BehaviourError) {
     let rules = try change { known throws(BehaviourError) in
       var rules = known.rules
@@ -141,7 +141,7 @@ public final class GatewayWorld: Sendable {
     trust?.admitBroken(rules.badCertificate != .alert)
   }
 
-  /// Behaviours, latency and service as at the start. Provider tokens that have expired stay so.
+  /// Restores the initial behaviours, latency and service state. Expired provider tokens stay expired.
   func restoreBehaviours() {
     change { known in
       let expired = known.rules.expiredTokens
@@ -153,7 +153,7 @@ public final class GatewayWorld: Sendable {
     trust?.admitBroken(standard.rules.badCertificate != .alert)
   }
 
-  /// Makes a change that was read from `PUT /profile`; its profile is not looked at.
+  /// Applies the fields of `PUT /profile`, except the profile itself.
   func apply(_ change: ProfileChange) throws(GatewayFileError) {
     do throws(BehaviourError) { try set(change.choices) } catch {
       throw GatewayFileError(description: error.description)
@@ -169,12 +169,12 @@ public final class GatewayWorld: Sendable {
     exchange.withLock { body(&$0) }
   }
 
-  /// Adds keys; one with a known id replaces it.
+  /// Adds keys; an existing key with the same id is replaced.
   public func add(_ keys: [GatewayKey]) {
     change { known in known.keys = Self.keys(known.keys, without: keys) + keys }
   }
 
-  /// The keys whose ids no other one has.
+  /// The keys whose ids are not among the others.
   private static func keys(_ keys: [GatewayKey], without others: [GatewayKey]) -> [GatewayKey] {
     keys.filter { key in !others.contains { $0.facts.keyID == key.facts.keyID } }
   }
@@ -185,7 +185,7 @@ public final class GatewayWorld: Sendable {
     }
   }
 
-  /// Declares certificates by their fingerprints.
+  /// Sets the states of certificates by fingerprint.
   func declare(certificates: [String: CertificateState]) {
     let revoked = change { known in
       known.certificates.merge(certificates) { $1 }
@@ -194,8 +194,8 @@ public final class GatewayWorld: Sendable {
     trust?.revoke(revoked)
   }
 
-  /// Forgets declared tokens and certificates, what waits, what was delivered, and channels; behaviours,
-  /// latency, clock, connection numbers and the keys of the start are as they were. Keys that were added stay.
+  /// Forgets declared tokens and certificates, stored and delivered notifications, and channels. Restores the initial
+  /// behaviours, latency, clock, connection numbers and keys; keys that were added stay.
   public func reset() {
     clockOffset.store(0, ordering: .relaxed)
     connectionsBefore.store(connectionCount, ordering: .relaxed)
@@ -215,7 +215,7 @@ public final class GatewayWorld: Sendable {
 
   // MARK: Devices
 
-  /// A push to a device that cannot be reached now, as the loop sees it.
+  /// Accepts a push to a device that the loop considers unreachable.
   func accept(_ push: AcceptedPush, roll: UInt64) -> PushFate {
     let (state, rules) = knowledge.withLock {
       ($0.devices.find(push.token.span)?.state ?? .active, $0.rules)
@@ -223,7 +223,7 @@ public final class GatewayWorld: Sendable {
     return withExchange { $0.store.accept(push, state: state, rules, roll: roll) }
   }
 
-  /// True if a device that can be reached takes this push.
+  /// Whether a reachable device accepts this push.
   func takes(
     token: [UInt8], app: [UInt8], _ kind: BudgetKind, _ limits: BudgetLimits?, now: Int64
   ) -> Bool {
@@ -233,14 +233,14 @@ public final class GatewayWorld: Sendable {
     }
   }
 
-  /// Every provider token that was right so far has expired. Returns how many.
+  /// Expires every provider token that was valid so far. Returns how many.
   func expireSeenTokens() -> Int {
     let seen = withExchange { $0.seenTokens }
     change { $0.rules.expiredTokens.formUnion(seen) }
     return seen.count
   }
 
-  /// Changes a token's state and delivers what has waited for it. Returns how many.
+  /// Changes a token's state and delivers what was stored for it. Returns how many were delivered.
   func set(_ token: String, _ state: DeclaredToken.State, now: Int64) -> Int {
     let entry = DeclaredToken(token: token, state: state)
     let (rules, limits) = change { known in

@@ -3,10 +3,10 @@ import EventLoop
 import Glibc
 import ServiceKit
 
-/// The end of standard input as a request to stop: a test suite that ends, however it ends, takes its gateway along.
+/// Treats the end of standard input as a request to stop, so that a gateway always ends with its test suite.
 enum InputEnd {
-  /// Sleeps until a stop is requested or `input` ends, which then requests one. Only a pipe, a socket or a terminal has
-  /// somebody at its other end; `/dev/null` and files do not count, so that a shell can start a gateway with `&`.
+  /// Waits until a stop is requested or `input` ends, which then requests one. Only pipes, sockets and terminals count;
+  /// `/dev/null` and files do not, so that a shell can start a gateway with `&`.
   static func wait(_ input: Int32, or signals: ServiceSignals) {
     let wakeup = Wakeup()
     signals.subscribe(wakeup)
@@ -28,7 +28,7 @@ enum InputEnd {
     return kind == S_IFIFO || kind == S_IFSOCK || isatty(input) == 1
   }
 
-  /// Reads what is there; nobody has a use for it.
+  /// Reads and discards what is available.
   private static func hasEnded(_ input: Int32) -> Bool {
     var bytes = [UInt8](repeating: 0, count: 4_096)
     let count = read(input, &bytes, bytes.count)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 public import JSON
 
-/// The `iat` of a provider token: when it was issued.
+/// The `iat` claim of a provider token: its issue time.
 public enum IssueTime {
-  /// Seconds since the epoch; nil for what is no time.
+  /// Returns seconds since the epoch; nil if the claim is not a time.
   ///
-  /// Apple documents a whole number. Clients in use send a text or a fraction, and APNs takes it
-  /// ("lenient"): the fraction is dropped.
+  /// Apple documents a whole number. Some clients send a string or a fraction, and APNs accepts it ("lenient"): the
+  /// fraction is dropped.
   public static func seconds(_ claim: JSONValue, isLenient: Bool) -> Int64? {
     if let whole = claim.int { return whole }
     guard isLenient else { return nil }
@@ -14,7 +14,7 @@ public enum IssueTime {
     return claim.string.flatMap(seconds)
   }
 
-  /// Decimal digits, and a fraction of such if there is a point.
+  /// Reads decimal digits with an optional fraction.
   private static func seconds(_ text: String) -> Int64? {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count <= 2, parts.allSatisfy(isDigits) else { return nil }

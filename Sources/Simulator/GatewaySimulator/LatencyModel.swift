@@ -2,15 +2,15 @@
 import Glibc
 import Settings
 
-/// The time that the gateway takes to answer, in ms.
+/// The gateway's response time, in ms.
 public enum LatencyModel: Sendable, Equatable {
   case none
   case fixed(UInt64)
-  /// Log-normal, as a table of equally likely times.
+  /// A log-normal distribution as a table of equally likely times.
   case quantiles([UInt32])
 
   private static let tableSize = 4_096
-  /// 99 % of a normal distribution lie below this many standard deviations.
+  /// The number of standard deviations below which 99 % of a normal distribution lie.
   private static let deviationsToP99 = 2.326_348
 
   /// Reads `20ms`, `0ms` or `lognormal:20ms,200ms` (median and 99th percentile).
@@ -33,7 +33,7 @@ public enum LatencyModel: Sendable, Equatable {
       })
   }
 
-  /// The model as it would be written; a distribution by its median and 99th percentile.
+  /// The model in the form that `init` reads; a distribution by its median and 99th percentile.
   public var text: String {
     switch self {
     case .none: "0ms"
@@ -43,7 +43,7 @@ public enum LatencyModel: Sendable, Equatable {
     }
   }
 
-  /// A time, chosen by a random number.
+  /// Returns the time that a random number selects.
   public func milliseconds(_ random: UInt64) -> UInt64 {
     switch self {
     case .none: 0
@@ -52,7 +52,7 @@ public enum LatencyModel: Sendable, Equatable {
     }
   }
 
-  /// The inverse of the normal distribution, by bisection of its error function; only at start.
+  /// The inverse of the normal distribution, by bisection of its error function; used only at the start.
   private static func deviations(_ share: Double) -> Double {
     var low = -8.0
     var high = 8.0

@@ -3,7 +3,7 @@ import APNS
 import Random
 
 extension SeededGenerator {
-  /// A random UUID (version 4).
+  /// Generates a random UUID (version 4).
   mutating func nextID() -> NotificationID {
     NotificationID(
       high: next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000,
@@ -12,7 +12,7 @@ extension SeededGenerator {
 }
 
 extension NotificationID {
-  /// Writes the 36 characters, in upper case as APNs writes the ids that it makes, or in lower case.
+  /// Writes the 36 characters, in upper case like the ids that APNs generates, or in lower case.
   func write(to place: UnsafeMutablePointer<UInt8>, isUpper: Bool) {
     let characters = characters
     for index in 0..<NotificationID.textLength {

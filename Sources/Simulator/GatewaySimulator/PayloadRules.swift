@@ -23,7 +23,7 @@ enum PayloadRules {
     }
   }
 
-  /// Types whose body the app defines.
+  /// Whether the app defines the body of this type.
   private static func hasFreeBody(_ type: PushType) -> Bool {
     switch type {
     case .location, .voip, .complication, .fileprovider, .pushtotalk, .custom: true
@@ -51,7 +51,7 @@ enum PayloadRules {
     return ["start", "update", "end"].contains(event) && !id.isEmpty
   }
 
-  /// A broadcast can change or end an activity, not start one.
+  /// Whether a body fits a broadcast, which can change or end an activity but not start one.
   static func fitsBroadcast(_ body: JSONValue) -> Bool {
     guard let aps = body["aps"], aps["event"]?.string != "start" else { return false }
     return isActivity(aps)

@@ -3,10 +3,9 @@ import Faults
 import GatewayModel
 import JSON
 
-/// The fields of `PUT /profile`, all of them read and found right: behaviours, the latency, the service's state and the
-/// name of a profile.
+/// The validated fields of `PUT /profile`: behaviours, the latency, the service state and the name of a profile.
 struct ProfileChange {
-  /// `full` or the name of a profile; nil leaves the one that runs.
+  /// `full` or the name of a profile; nil keeps the current one.
   private(set) var profile: String?
   private(set) var choices: [(name: String, value: String)] = []
   private(set) var latency: LatencyModel?
@@ -38,7 +37,7 @@ struct ProfileChange {
     }
   }
 
-  /// The switches of a profile except those with the names in `kept`.
+  /// The switches of a profile except those named in `kept`.
   init(_ profile: GatewayProfile, except kept: Set<String> = []) throws(GatewayFileError) {
     try self.init(
       profile.switches.filter { !kept.contains($0.name) }.map { ($0.name, $0.value) })

@@ -3,18 +3,18 @@ import Faults
 import GatewayModel
 import Synchronization
 
-/// The profile that the gateway runs, and the change to another one. Called by one thread: the start, then the admin
-/// API's.
+/// The current profile and the change to another one. Used by one thread at a time: at the start, then by the admin
+/// API.
 final class ProfileControl: Sendable {
   private let world: GatewayWorld
   private let faults: FaultControl
   private let isFast: Bool
   private let initial: GatewayProfile?
-  /// Switches that were given beside `initial`: at the start they win over its own.
+  /// Switches that were set along with `initial`; at the start they override the profile's.
   private let given: Set<String>
   private let current: Mutex<GatewayProfile?>
 
-  /// The name of the profile without any trouble.
+  /// The name of the profile without faults.
   static let full = "full"
   /// The name of the profile for benchmarks.
   static let fast = "fast"
@@ -29,7 +29,7 @@ final class ProfileControl: Sendable {
     try restart()
   }
 
-  /// Without a profile, for tests of the admin API's parts.
+  /// Without a profile, for tests of parts of the admin API.
   init(_ world: GatewayWorld, _ faults: FaultControl) {
     self.world = world
     self.faults = faults
@@ -39,13 +39,13 @@ final class ProfileControl: Sendable {
 
   var name: String { isFast ? Self.fast : current.withLock { $0?.name } ?? Self.full }
 
-  /// The profile of the start, from its beginning. Behaviours must be those of the start.
+  /// Restarts the initial profile. Behaviours must be the initial ones.
   func restart() throws {
     try start(initial, except: given)
   }
 
-  /// Puts a profile in the place of the one that runs: behaviours, latency and service are those of the start and its
-  /// own, and its faults begin to count.
+  /// Replaces the current profile: behaviours, latency and service state are the initial ones plus its own, and its
+  /// faults start to count.
   func choose(_ name: String) throws(GatewayFileError) {
     let profile = try Self.profile(name)
     guard !isFast else {

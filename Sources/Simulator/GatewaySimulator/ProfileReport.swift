@@ -2,9 +2,9 @@
 public import Faults
 import JSON
 
-/// The profiles as text: for `--profiles`, the documentation and the admin port.
+/// The profiles as text, for `--profiles`, the documentation and the admin API.
 public enum ProfileReport {
-  /// Markdown: a row for each profile.
+  /// The table as Markdown, one row per profile.
   public static var text: String {
     let rows = GatewayProfile.all.map { profile in
       "| `\(profile.name)` | \(profile.does.trimmingDot) | \(profile.catches) | \(parts(of: profile)) |"
@@ -12,7 +12,7 @@ public enum ProfileReport {
     return ([header, "|---|---|---|---|"] + rows).joined(separator: "\n") + "\n"
   }
 
-  /// The first line of the table.
+  /// The header row of the table.
   public static let header =
     "| profile | what the gateway does | what this catches in clients | switches and faults |"
 
@@ -26,7 +26,7 @@ public enum ProfileReport {
     return (switches + faults).joined(separator: ", ")
   }
 
-  /// The same for a program; a profile's `faults` is a list that `POST /faults` takes.
+  /// The profiles as JSON; a profile's `faults` is a list that `POST /faults` accepts.
   static var json: JSONValue {
     let profiles = GatewayProfile.all.map { profile -> JSONValue in
       var switches = JSONObject()
@@ -42,14 +42,14 @@ public enum ProfileReport {
 }
 
 extension String {
-  /// Without the dot of a sentence: rows of a table have none.
+  /// The text without a final dot, for rows of a table.
   fileprivate var trimmingDot: String { hasSuffix(".") ? String(dropLast()) : self }
 }
 
 extension GatewayProfile {
-  /// The rules of its faults.
+  /// The rules of the profile's faults.
   ///
-  /// - Throws: what is wrong in a declaration; tests read all of them.
+  /// - Throws: An error in a declaration; tests read all of them.
   public func faultRules() throws -> [FaultRule] {
     let values = try rules.map { try JSONDocument($0).root }
     var read = try FaultScript(.array(values)).rules

@@ -28,8 +28,8 @@ public struct GatewayKey: Sendable {
   }
 }
 
-/// Checks provider tokens (JSON Web Tokens, ES256). A signature is verified once: what is found is
-/// remembered by the token's bytes, because one token comes with very many requests.
+/// Verifies provider tokens (JSON Web Tokens, ES256). Because one token comes with many requests, its signature is
+/// verified once and the result is cached by the token's bytes.
 public struct ProviderTokenCheck {
   private enum Finding {
     case refused(Reason)
@@ -48,20 +48,20 @@ public struct ProviderTokenCheck {
   private var known: [Known] = []
   private var places: [UInt64: Int] = [:]
   private var latest = -1
-  /// The place of the key whose token was accepted; nil when the last one was refused.
+  /// The index of the key whose token was accepted; nil if the last one was refused.
   private var current: Int?
-  /// Counts checks, and tokens that were forgotten: with a token's place it tells tokens, keys and rules apart.
+  /// Counts checks and evictions: combined with a token's index it identifies token, keys and rules.
   private var generation = Self.nextGeneration()
   private static let generations = Atomic<UInt64>(0)
 
-  /// So many tokens are remembered; then all are forgotten.
+  /// The number of cached tokens; when it is reached, all are dropped.
   private static let capacity = 4_096
 
   private static func nextGeneration() -> UInt64 {
     generations.add(1, ordering: .relaxed).newValue
   }
 
-  /// - Parameter seen: told of each token whose signature is right, by its identity.
+  /// - Parameter seen: Called with the identity of each token whose signature is valid.
   public init(
     keys: [GatewayKey], environment: Environment, rules: GatewayRules = GatewayRules(),
     seen: @escaping @Sendable (UInt64) -> Void = { _ in }
@@ -72,8 +72,8 @@ public struct ProviderTokenCheck {
     self.rules = rules
   }
 
-  /// Judges the `authorization` value. `now` is in ms; `shared` applies the 20-minute rule when its
-  /// scope is wider than a connection.
+  /// Judges the `authorization` value. `now` is in ms; `shared` applies the 20-minute rule if its scope is wider than a
+  /// connection.
   public mutating func judge(
     _ authorization: UnsafeRawBufferPointer?, binding: inout ConnectionBinding, now: Int64,
     shared: (String, SignedToken) -> TokenVerdict = { _, _ in .accepted }
@@ -107,7 +107,7 @@ public struct ProviderTokenCheck {
     return scheme.foldedHash == Self.bearer
   }
 
-  /// True if the key of the token checked last may send to this topic: its bundle ids, with or without a suffix.
+  /// Whether the key of the last token may send to this topic: its bundle ids, with or without a suffix.
   func allows(topic: UnsafeRawBufferPointer, _ binding: ConnectionBinding) -> Bool {
     guard let current, rules.snapshotsTopics || keys[current].facts.apps != nil,
       let apps = binding.apps(of: keys[current].facts, rules)
@@ -123,7 +123,7 @@ public struct ProviderTokenCheck {
 
   private mutating func finding(_ token: UnsafeRawBufferPointer) -> Finding {
     if latest >= 0, token.equals(known[latest].bytes) { return known[latest].finding }
-    // The signature's end differs from token to token.
+    // The last bytes of the signature differ between tokens.
     let hash = UnsafeRawBufferPointer(rebasing: token.suffix(24)).foldedHash
     if let place = places[hash], token.equals(known[place].bytes) {
       latest = place
@@ -143,7 +143,7 @@ public struct ProviderTokenCheck {
     return entry.finding
   }
 
-  /// Reads and verifies a token that was not seen before.
+  /// Parses and verifies a token that is not cached.
   private func examine(_ token: [UInt8], identity: UInt64) -> Finding {
     let isLenient = rules.providerTokenForm == .lenient
     let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -158,7 +158,7 @@ public struct ProviderTokenCheck {
     else { return .refused(.invalidProviderToken) }
     let message = Array(token[..<(parts[2].startIndex - 1)])
     let key = keys[place].publicKey
-    // The raw form is the standard's; the DER form is what Apple's shell recipe sends.
+    // The standard requires the raw form; Apple's shell recipe sends DER.
     let isSigned =
       signature.count == 64
       ? key.verifies(message, rawSignature: signature)

@@ -2,7 +2,7 @@
 import Glibc
 public import HTTP2Server
 
-/// The header fields of a device push that the gateway looks at: where their values are.
+/// The positions of the header fields of a device push that the gateway reads.
 public struct PushFields {
   public var method: UnsafeRawBufferPointer?
   public var path: UnsafeRawBufferPointer?
@@ -15,16 +15,16 @@ public struct PushFields {
   public var collapseID: UnsafeRawBufferPointer?
   public var channelID: UnsafeRawBufferPointer?
   public var requestID: UnsafeRawBufferPointer?
-  /// One of the fields above came twice.
+  /// Whether one of the fields above occurred twice.
   public var hasDuplicate = false
-  /// Bytes of the body.
+  /// The size of the body in bytes.
   public var bodyCount = 0
-  /// The body as far as it was kept.
+  /// The part of the body that was kept.
   public var body = UnsafeRawBufferPointer(start: nil, count: 0)
 
   public init() {}
 
-  /// Sorts a request's fields; others are ignored, as APNs does.
+  /// Finds a request's fields; others are ignored, as APNs does.
   public init(_ request: borrowing ServerRequest) {
     for index in 0..<request.keptFields {
       add(request.name(index), request.value(index))
@@ -34,7 +34,7 @@ public struct PushFields {
   }
 
   public mutating func add(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
-    // Lengths tell nearly all names apart; the comparison settles the rest.
+    // The length tells almost all names apart; the comparison settles the rest.
     switch name.count {
     case 5: Self.set(&path, ":path", name, value, &hasDuplicate)
     case 7:
@@ -63,7 +63,7 @@ public struct PushFields {
     field = value
   }
 
-  /// The part of the path after a prefix, without a query; nil if the path begins otherwise.
+  /// The part of the path after a prefix, without the query; nil if the path has a different prefix.
   func path(after prefix: StaticString) -> UnsafeRawBufferPointer? {
     let count = prefix.utf8CodeUnitCount
     guard let path, path.count >= count, let start = path.baseAddress,
@@ -72,8 +72,7 @@ public struct PushFields {
     return UnsafeRawBufferPointer(rebasing: path[count...])
   }
 
-  /// The device token in the path: what follows `/3/device/`; empty if nothing does; nil if the
-  /// path is another one.
+  /// The device token in the path after `/3/device/`, possibly empty; nil if the path is a different one.
   public var deviceToken: UnsafeRawBufferPointer? {
     let prefix: StaticString = "/3/device"
     let count = prefix.utf8CodeUnitCount

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 
-/// The rules of each push type as text, for the page about the simulator.
+/// The rules of each push type as text, for the simulator's documentation.
 public enum PushTypeReport {
-  /// Markdown: one row a push type.
+  /// The table as Markdown, one row per push type.
   public static var text: String {
     var lines = [
       "| `apns-push-type` | topic | priorities | without a priority | certificate | largest body |",

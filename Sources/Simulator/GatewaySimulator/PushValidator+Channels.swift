@@ -4,13 +4,13 @@ import GatewayModel
 import JSON
 import Signing
 
-/// The result of a request to channel management.
+/// The response to a channel management request.
 struct ChannelReply: Equatable {
   /// 200, 201 or 204.
   var status: UInt16
-  /// Of a new channel.
+  /// The id of a new channel.
   var channelID: String?
-  /// JSON; empty for none.
+  /// JSON; empty if there is none.
   var body: [UInt8] = []
 }
 
@@ -19,10 +19,10 @@ struct ChannelReply: Equatable {
 extension PushValidator {
   /// The largest body of a broadcast in bytes.
   private static let broadcastLimit = 5_120
-  /// The largest body of a request to channel management; Apple names none.
+  /// The largest body of a channel management request in bytes; Apple documents none.
   private static let managementLimit = 5_120
 
-  /// Judges `POST /4/broadcasts/apps/APP` and, when it is in order, publishes it.
+  /// Checks `POST /4/broadcasts/apps/APP` and publishes the broadcast if it is valid.
   mutating func judgeBroadcast(
     _ push: PushFields, app: UnsafeRawBufferPointer, _ access: inout ConnectionAccess,
     _ channels: inout ChannelRegistry, now: Int64
@@ -37,7 +37,7 @@ extension PushValidator {
     return judgement
   }
 
-  /// Judges a request to channel management and carries it out.
+  /// Checks a channel management request and carries it out.
   mutating func judgeManagement(
     _ push: PushFields, _ access: inout ConnectionAccess, _ channels: inout ChannelRegistry,
     newID: () -> String, now: Int64
@@ -66,7 +66,7 @@ extension PushValidator {
     return (judgement, reply)
   }
 
-  /// `/1/apps/APP/channels` or `/1/apps/APP/all-channels`.
+  /// Parses `/1/apps/APP/channels` or `/1/apps/APP/all-channels`.
   private static func managementPlace(
     _ push: PushFields
   ) -> (app: UnsafeRawBufferPointer, isList: Bool)? {
@@ -79,7 +79,7 @@ extension PushValidator {
     return tail.spells("all-channels") ? (app, true) : nil
   }
 
-  /// The checks that come first for all of these requests.
+  /// The first checks of all these requests.
   private mutating func common(
     _ push: PushFields, app: UnsafeRawBufferPointer, methods: [String],
     _ access: inout ConnectionAccess, _ channels: ChannelRegistry,
@@ -102,7 +102,7 @@ extension PushValidator {
     return channels.isEnabled(app.text) ? nil : Refusal(.featureNotEnabled)
   }
 
-  /// The channel that the request names.
+  /// Checks the channel that the request names.
   private func channelRefusal(_ push: PushFields) -> Refusal? {
     guard let id = push.channelID, id.count > 0 else { return Refusal(.missingChannelId) }
     return id.withSpan { ChannelRegistry.isChannelID($0) } ? nil : Refusal(.badChannelId)
@@ -111,7 +111,7 @@ extension PushValidator {
   private func broadcastHeaders(_ push: PushFields) -> Refusal? {
     if let refusal = channelRefusal(push) { return refusal }
     guard let type = push.pushType, type.count > 0 else { return Refusal(.missingPushType) }
-    // Apple writes it both ways.
+    // Apple writes it with and without capitals.
     guard type.text.lowercased() == "liveactivity" else { return Refusal(.invalidPushType) }
     guard let priority = push.priority?.decimal, [1, 5, 10].contains(priority) else {
       return Refusal(.badPriority)

@@ -3,10 +3,10 @@ public import APNS
 public import GatewayModel
 import JSON
 
-/// The facts of a connection that the judgement of its requests needs.
+/// The facts about a connection that are needed to check its requests.
 public struct ConnectionAccess {
   public var binding = ConnectionBinding()
-  /// The access of the client's certificate; nil in token mode.
+  /// The topics that the client's certificate permits; nil with provider tokens.
   public var certificate: CertificateAccess?
   /// The client's address, without the port.
   public var address = ""
@@ -14,27 +14,27 @@ public struct ConnectionAccess {
   public init() {}
 }
 
-/// The judgement of a push.
+/// The result of checking a push.
 public struct PushJudgement: Sendable {
-  /// nil for an acceptable push.
+  /// The reason to reject the push; nil if it is acceptable.
   public var refusal: Refusal?
-  /// Nothing is to be answered.
+  /// Whether no response is to be sent.
   public var isSilent = false
-  /// The credential was in order.
+  /// Whether the credential was valid.
   public var isAuthenticated = false
-  /// The body is not a JSON object.
+  /// Whether the body is not a JSON object.
   public var isBrokenJSON = false
-  /// The declaration about the device token; nil for one that was not.
+  /// The declaration of the device token; nil if it was not declared.
   public var device: DeclaredToken?
 }
 
-/// Rules that hold for more than one loop: asked only when they are switched on.
+/// Rules that apply across loops; used only when they are enabled.
 public struct SharedChecks: Sendable {
-  /// The 20-minute rule of a team or an address: scope, token, time (ms).
+  /// Applies the 20-minute rule of a team or address: scope, token, time (ms).
   public var tokenUpdate: @Sendable (String, SignedToken, Int64) -> TokenVerdict
-  /// True if another push to the token with this hash may pass: hash, time (ms).
+  /// Whether another push to the token with this hash is accepted: hash, time (ms).
   public var tokenRate: @Sendable (UInt64, Int64) -> Bool
-  /// Told of each provider token whose signature is right, by its identity; of the same one more than once.
+  /// Called with the identity of each provider token whose signature is valid, possibly more than once.
   public var tokenSeen: @Sendable (UInt64) -> Void
 
   public init(
@@ -50,14 +50,14 @@ public struct SharedChecks: Sendable {
   }
 }
 
-/// Applies the checks to device pushes. Owned by one loop; holds its copy of what the gateway knows.
+/// Checks device pushes. Owned by one loop, with its copy of the gateway's state.
 public struct PushValidator {
   var providerTokens: ProviderTokenCheck
   private let devices: DeviceRegistry
   let rules: GatewayRules
   let environment: Environment
   private let shared: SharedChecks
-  /// Milliseconds that `POST /clock/advance` has moved the clock, for `provider-token-clock`.
+  /// The offset in milliseconds that `POST /clock/advance` has added, for `provider-token-clock`.
   var clockAhead: Int64 = 0
   let parser = JSONParser()
 
@@ -73,8 +73,7 @@ public struct PushValidator {
     self.shared = shared
   }
 
-  /// Judges a push. `now` is in ms since the epoch. The connection's binding changes with the first
-  /// valid provider token.
+  /// Checks a push. `now` is in ms since the epoch. The first valid provider token changes the connection's binding.
   public mutating func judge(
     _ given: PushFields, _ access: inout ConnectionAccess, now: Int64
   ) -> PushJudgement {
@@ -139,7 +138,7 @@ public struct PushValidator {
     _ now: Int64
   ) -> Refusal? {
     if let certificate = access.certificate {
-      // With a certificate a provider token is not looked at.
+      // A provider token is ignored if the client has a certificate.
       judgement.isAuthenticated = certificate.problem == nil
       return certificate.problem.map { Refusal($0) }
     }
@@ -190,7 +189,7 @@ public struct PushValidator {
   /// Location queries need a provider token (Apple, "Creating a Location Push Service Extension").
   static func isForTokensOnly(_ type: PushType) -> Bool { type == .location }
 
-  /// The priority that APNs assumes for an absent one.
+  /// The priority that APNs assumes if the field is absent.
   static let assumedPriority: Int64 = 10
 
   private func priority(_ push: PushFields) -> Refusal? {
@@ -219,7 +218,7 @@ public struct PushValidator {
     if case .off = rules.jsonCheck { return nil }
     judgement.isBrokenJSON = !parser.isObject(push.body)
     guard case .strict = rules.jsonCheck else { return nil }
-    // What APNs makes of broken JSON is not documented; one other mock answers so.
+    // APNs' response to broken JSON is not documented; one other mock responds this way.
     guard !judgement.isBrokenJSON, let body = try? parser.parse(push.body) else {
       return Refusal(.payloadEmpty)
     }
@@ -261,7 +260,7 @@ public struct PushValidator {
     return shared.tokenRate(token.foldedHash, now) ? nil : Refusal(.tooManyRequests)
   }
 
-  /// Letters, digits, `.`, `-` and `_`: what bundle ids and Apple's suffixes are made of.
+  /// Whether the text has only letters, digits, `.`, `-` and `_`, as bundle ids and Apple's suffixes do.
   static func isTopic(_ topic: UnsafeRawBufferPointer) -> Bool {
     guard topic.count <= 256 else { return false }
     for byte in topic {

@@ -2,7 +2,7 @@
 import APNS
 import Glibc
 
-/// Reading header values where they lie, without making strings.
+/// Parses header values in place, without creating strings.
 extension UnsafeRawBufferPointer {
   func spells(_ text: StaticString) -> Bool {
     guard count == text.utf8CodeUnitCount, let start = baseAddress else { return false }
@@ -20,7 +20,7 @@ extension UnsafeRawBufferPointer {
   func hasSuffix(_ text: StaticString) -> Bool {
     let size = text.utf8CodeUnitCount
     guard size > 0 else { return true }
-    // Something must be left in front of the suffix.
+    // The suffix must not be the whole text.
     guard count > size, let start = baseAddress else { return false }
     return memcmp(start + (count - size), text.utf8Start, size) == 0
   }
@@ -52,7 +52,7 @@ extension UnsafeRawBufferPointer {
 
   func pushType(in types: PushTypes) -> PushType? { withSpan { types.find($0) } }
 
-  /// A notification id; callers check the length.
+  /// A notification id; the caller checks the length.
   var id: NotificationID? { withSpan { NotificationID($0) } }
 
   var isDeviceToken: Bool {
@@ -66,7 +66,7 @@ extension UnsafeRawBufferPointer {
     }
   }
 
-  /// FNV-1a, letters taken as lower case; for tables of bytes that are compared afterwards.
+  /// FNV-1a over letters in lower case, for hash tables that compare the bytes afterwards.
   var foldedHash: UInt64 {
     var hash: UInt64 = 0xCBF2_9CE4_8422_2325
     for byte in self { hash = (hash ^ UInt64(byte | 0x20)) &* 0x0000_0100_0000_01B3 }

@@ -2,7 +2,7 @@
 import APNS
 import Synchronization
 
-/// The number of times that each reason was given. One writer, any reader.
+/// The number of responses by reason. One writer, any number of readers.
 final class ReasonTally: Sendable {
   private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>
 

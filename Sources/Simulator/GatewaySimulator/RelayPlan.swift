@@ -14,7 +14,7 @@ struct RelayPlan: Sendable {
   let tls: TLSContext
   let log: ComparisonLog
 
-  /// Time for the name server.
+  /// The timeout for name resolution, in ms.
   private static let patience: Int32 = 10_000
 
   /// nil without `--in-front-of`.

@@ -2,7 +2,7 @@
 import Bytes
 import Synchronization
 
-/// Walks through what the loops have recorded, a piece at a time, while they go on recording.
+/// Iterates over what the loops have recorded, in chunks, while they go on recording.
 final class ReportCursor: Sendable {
   private let loops: [LoopShare]
   private let place = Mutex((loop: 0, entry: 0))
@@ -11,7 +11,7 @@ final class ReportCursor: Sendable {
 
   init(_ loops: [LoopShare]) { self.loops = loops }
 
-  /// The next lines, or nil after the last.
+  /// Returns the next lines, or nil after the last.
   @Sendable func next() -> [UInt8]? {
     place.withLock { place in
       var buffer = ByteBuffer(capacity: 300 * Self.linesAtOnce)

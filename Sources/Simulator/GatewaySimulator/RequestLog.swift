@@ -7,20 +7,20 @@ import HTTP2Server
 import JSON
 import Synchronization
 
-/// The requests that one loop has received, for the report. Bounded: what comes after the limit is counted only, and
-/// header fields and bodies are those of the newest ones.
+/// The requests that one loop has received, for the report. Bounded: requests beyond the limit are only counted, and
+/// header fields and bodies are kept for the newest ones only.
 public final class RequestLog: Sendable {
   struct Entry: Sendable {
     var record: RequestRecord
     var textStart: Int
-    /// Digits of the device token, or a channel id.
+    /// The length of the device token or channel id.
     var tokenCount: UInt16
     var collapseCount: UInt8
     var hasCollapseID: Bool
     var priority: UInt8
     var topic: UInt16
     var type: PushType?
-    /// The number of its header fields and body among all that were kept once.
+    /// The number of its header fields and body among all that were ever kept.
     var detail: Int
   }
 
@@ -28,12 +28,12 @@ public final class RequestLog: Sendable {
     var entries: [Entry] = []
     var text: [UInt8] = []
     var topics: [[UInt8]] = []
-    /// The newest ones: number n stands at n % limit.
+    /// The newest details: number n is at index n % limit.
     var details: [RequestDetail] = []
-    /// Those that were kept once.
+    /// The number of details that were ever kept.
     var detailCount = 0
 
-    /// The header fields and the body with this number, if they are still there.
+    /// Returns the header fields and body with this number, if they are still kept.
     func detail(_ number: Int) -> RequestDetail? {
       guard number < detailCount, number >= detailCount - details.count else { return nil }
       return details[number % details.count]
@@ -56,8 +56,8 @@ public final class RequestLog: Sendable {
   private let types: PushTypes
 
   /// - Parameters:
-  ///   - limit: So many requests are remembered.
-  ///   - detailLimit: Of the newest so many the header fields and the body, too.
+  ///   - limit: The maximum number of recorded requests.
+  ///   - detailLimit: The number of newest requests whose header fields and body are kept.
   public init(limit: Int, detailLimit: Int = 0, types: PushTypes = .builtIn) {
     self.types = types
     self.limit = limit
@@ -68,7 +68,7 @@ public final class RequestLog: Sendable {
 
   public func clear() { store.withLock { $0 = Store() } }
 
-  /// False when there is no room left.
+  /// Records a request; returns false if there is no room left.
   func append(
     _ record: RequestRecord, _ push: PushFields,
     _ request: UnsafeMutablePointer<ServerRequest>
@@ -98,14 +98,14 @@ public final class RequestLog: Sendable {
     of topic: UnsafeRawBufferPointer?, in topics: inout [[UInt8]]
   ) -> UInt16 {
     guard let topic else { return unknownTopic }
-    // Few topics come again and again; a stream of ever new ones is not worth remembering.
+    // A few topics recur; a series of ever new ones is not worth remembering.
     if let place = topics.firstIndex(where: { topic.equals($0) }) { return UInt16(place) }
     guard topics.count < 1_000 else { return unknownTopic }
     topics.append(Array(topic))
     return UInt16(topics.count - 1)
   }
 
-  /// Appends entries from `start` on as lines of JSON, at most `most` of them; returns how many.
+  /// Appends up to `most` entries from `start` on as lines of JSON; returns how many.
   public func write(from start: Int, atMost most: Int, into buffer: inout ByteBuffer) -> Int {
     let (entries, text, topics, details) = store.withLock { store in
       let end = min(start + most, store.entries.count)
@@ -201,7 +201,7 @@ public final class RequestLog: Sendable {
     buffer.append("\"")
   }
 
-  /// The notifications that reached their devices at once.
+  /// The notifications that were delivered at once.
   func deliveries() -> [Delivery] {
     let store = store.withLock { $0 }
     return store.entries.compactMap { entry in

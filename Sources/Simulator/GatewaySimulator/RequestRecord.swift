@@ -17,14 +17,14 @@ public enum RequestKind: UInt8, Sendable, CaseIterable {
   }
 }
 
-/// The record of a request besides its header fields and body.
+/// The record of a request without its header fields and body.
 public struct RequestRecord: Sendable {
   /// Milliseconds since the epoch.
   public var time: Int64
-  /// As the answer spells it.
+  /// The id as the response spells it.
   public var id: SpelledID
   public var kind: RequestKind
-  /// 0 when there was no answer.
+  /// The status; 0 if there was no response.
   public var status: UInt16
   public var reason: Reason?
   public var fate: PushFate?
@@ -51,7 +51,7 @@ public struct RequestRecord: Sendable {
   }
 }
 
-/// A request's header fields and body as they came, for the newest so many requests.
+/// A request's header fields and body as received, kept for the newest requests.
 struct RequestDetail: Sendable {
   struct Field: Sendable {
     let name: String
@@ -78,7 +78,7 @@ struct RequestDetail: Sendable {
     bodyTotal = request.bodyTotal
   }
 
-  /// A provider token is a secret until its signature is gone.
+  /// Removes the signature from a provider token, which makes it no longer a secret.
   private static func withoutSignature(_ value: String) -> String {
     guard let dot = value.lastIndex(of: ".") else { return String(value.prefix(7)) + "…" }
     return String(value[...dot]) + "…"

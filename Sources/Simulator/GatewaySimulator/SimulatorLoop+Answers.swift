@@ -6,7 +6,7 @@ import HTTP2Server
 import ServiceKit
 
 extension SimulatorLoop {
-  /// Answers what the wheel says is due.
+  /// Sends the responses that are due.
   func answerDueRequests() {
     var next = wheel.due(by: now)
     while let request = next {
@@ -32,7 +32,7 @@ extension SimulatorLoop {
     if sequel.isPending { answerWritten(on: connection) }
   }
 
-  /// Writes the planned answer and tells the connection's model.
+  /// Writes the planned response and updates the connection's model.
   private func write(
     _ request: UnsafeMutablePointer<ServerRequest>, _ connection: GatewayConnection
   ) {
@@ -70,27 +70,27 @@ extension SimulatorLoop {
     }
   }
 
-  /// Notes the form of the answers from now on, without a copy of the rules.
+  /// Sets the form of the following responses without copying the rules.
   func noteAnswers() {
     answers.note(known.rules.datedAnswers, known.rules.contentType, now: wallNow)
   }
 
-  /// The client or its connection is gone: gives the request back.
+  /// Releases a request whose client or connection is gone.
   func abandon(_ request: UnsafeMutablePointer<ServerRequest>) {
     shared.counters.add(.abandoned)
     forgetCustomAnswer(request.pointee.verdict)
     HTTP2ServerConnection.drop(request, code: HTTP2ErrorCode.cancel, pool: pool)
   }
 
-  /// Gives back what a plan had put aside.
+  /// Releases what a plan had stored.
   func forgetCustomAnswer(_ verdict: UInt32) {
     guard verdict & 0xFF == EncodedVerdict.custom else { return }
     _ = customAnswers.take(EncodedVerdict.argument(of: verdict))
   }
 
-  /// Lets the connection's model draw its conclusions from an answer.
+  /// Updates the connection's model with a response.
   func advise(_ connection: GatewayConnection, _ reason: Reason?) {
-    // The usual case, without a copy of the rules.
+    // The usual case avoids a copy of the rules.
     if reason == nil, connection.model?.isSettled(known.rules.maxConcurrentStreams) ?? true {
       return
     }

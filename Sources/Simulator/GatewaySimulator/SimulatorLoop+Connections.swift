@@ -18,14 +18,14 @@ extension SimulatorLoop {
     }
   }
 
-  /// Begins the handshakes of those who came first.
+  /// Starts the handshakes of the oldest waiting sockets.
   func admitArrivals() {
     while let arrival = arrivals.takeFirst(now: now) {
       if let socket = arrival.take() { open(socket, arrival.listener) }
     }
   }
 
-  /// Counts a handshake that is over.
+  /// Counts a finished handshake.
   func noteHandshake(of connection: GatewayConnection) {
     guard connection.isHandshaking, connection.http.isConnected || connection.http.isClosed else {
       return
@@ -86,7 +86,7 @@ extension SimulatorLoop {
     return shared.world.withExchange { $0.connectionRate.admits(peer.host, rules, now: now) }
   }
 
-  /// TLS is up: looks at the client's certificate and says which SETTINGS come first.
+  /// TLS is established: checks the client's certificate and returns the first SETTINGS.
   private func greet(_ connection: GatewayConnection) -> SessionSettings {
     if let certificate = connection.http.clientCertificate {
       let isBroken =
@@ -108,7 +108,7 @@ extension SimulatorLoop {
     return settings
   }
 
-  /// Puts a connection on the list of those to flush at the end of the turn.
+  /// Adds a connection to the list of those to flush at the end of the turn.
   func touch(_ connection: GatewayConnection) {
     guard !connection.isTouched else { return }
     connection.isTouched = true
@@ -139,12 +139,12 @@ extension SimulatorLoop {
     }
   }
 
-  /// A GOAWAY's words as APNs writes them.
+  /// The debug data of a GOAWAY as APNs writes it.
   static func words(_ reason: Reason) -> [UInt8] {
     Array("{\"reason\":\"\(reason.name)\"}".utf8)
   }
 
-  /// Ends a connection: the streams that are open are still answered.
+  /// Ends a connection after the responses to its open streams.
   func end(_ connection: GatewayConnection, _ reason: Reason) {
     switch known.rules.goAwayForm {
     case .json: connection.http.sendGoAway(debug: Self.words(reason))
@@ -157,7 +157,7 @@ extension SimulatorLoop {
     touch(connection)
   }
 
-  /// Does what the admin port asks.
+  /// Carries out a command of the admin API.
   func handle(_ command: LoopCommand) {
     switch command {
     case .wake: break
@@ -184,7 +184,7 @@ extension SimulatorLoop {
       errorScore: connection.model?.errorScore ?? 0)
   }
 
-  /// A stop: no new connections, no new requests, answers to the open ones.
+  /// Stops: no new connections and requests, only responses to the open ones.
   func drain() {
     drainEnds = now + UInt64(settings.drainTimeoutMilliseconds)
     for listener in listeners {
@@ -194,7 +194,7 @@ extension SimulatorLoop {
     arrivals.removeAll()
     for case let connection? in connections {
       connection.http.sendGoAway(debug: Self.words(.shutdown))
-      // A connection that a fault has silenced is not waited for.
+      // A connection that a fault has silenced is closed without waiting.
       if connection.faults?.closesAt != nil { connection.http.close() }
       touch(connection)
     }

@@ -9,7 +9,7 @@ import ServiceKit
 
 /// Carries out what the rules decided about a request.
 extension SimulatorLoop {
-  /// The client was told with GOAWAY that this stream is not processed, or the connection is silent.
+  /// Whether the client was told with GOAWAY that this stream is not processed, or the connection is silent.
   func isDisowned(
     _ request: UnsafeMutablePointer<ServerRequest>, _ connection: GatewayConnection
   ) -> Bool {
@@ -18,7 +18,7 @@ extension SimulatorLoop {
     return faults.isSilent
   }
 
-  /// Describes a request that has just been judged, as far as a rule may look at it.
+  /// Describes a request that was just judged, for the rules.
   func describe(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields,
     _ verdict: AnswerPlan.Verdict
@@ -35,7 +35,7 @@ extension SimulatorLoop {
     return described
   }
 
-  /// The same for one whose answer is planned already.
+  /// Describes a request whose response is already planned.
   func describe(_ request: UnsafeMutablePointer<ServerRequest>) -> FaultRequest {
     var described = describe(request, PushFields(request.pointee))
     described.status = status(request.pointee.verdict)
@@ -59,7 +59,7 @@ extension SimulatorLoop {
     return described
   }
 
-  /// The secrets of a request that its client let into the compression table.
+  /// The sensitive fields that the client added to the HPACK dynamic table.
   private static func indexed(
     _ request: UnsafeMutablePointer<ServerRequest>
   ) -> IndexedFields {
@@ -85,7 +85,7 @@ extension SimulatorLoop {
     }
   }
 
-  /// Changes what a request will be answered.
+  /// Changes the planned response to a request.
   func change(
     _ plan: inout AnswerPlan, _ decision: FaultDecision,
     _ request: UnsafeMutablePointer<ServerRequest>, _ connection: GatewayConnection
@@ -103,7 +103,7 @@ extension SimulatorLoop {
       plan.delay += decision.value
     default:
       apply(decision, connection)
-      // The request that made the connection break is not processed, either.
+      // The request that broke the connection is not processed either.
       if connection.http.isClosed || isDisowned(request, connection) {
         plan.isReplaced = false
         plan.replace(by: .reset(HTTP2ErrorCode.refusedStream))
@@ -117,7 +117,7 @@ extension SimulatorLoop {
   ) -> AnswerPlan.Verdict {
     let isPlain = !answer.hidesID && answer.retryAfter == nil
     if isPlain, answer.status == 200, answer.body == .none { return .accepted }
-    // A reason in APNs' own form is counted as one.
+    // A reason in APNs' format is counted as that reason.
     if isPlain, case .reason(let name, more: "") = answer.body, let reason = Reason(name),
       reason.rule.status == answer.status
     {
@@ -144,7 +144,7 @@ extension SimulatorLoop {
     return .custom(CustomAnswer(status: answer.status, headers: headers, body: body))
   }
 
-  /// Begins an answer in an unusual form; false when it was dealt with here.
+  /// Starts a response in an unusual form; returns false if it was handled here.
   func begin(
     _ request: UnsafeMutablePointer<ServerRequest>, _ connection: GatewayConnection
   ) -> Bool {
@@ -178,7 +178,7 @@ extension SimulatorLoop {
     return false
   }
 
-  /// Answers requests before their end, on connections that were told to.
+  /// Answers requests before their end, on connections with that fault.
   func answerEarlyRequests(_ early: inout [UnsafeMutablePointer<ServerRequest>]) {
     pool.drainEarly(into: &early)
     if !early.isEmpty { noteAnswers() }

@@ -7,19 +7,19 @@ import HTTP2
 import HTTP2Server
 import TLS
 
-/// The treatment of a new connection.
+/// The plan for a new connection.
 struct ConnectionPlan {
   let id: UInt64
   var tls: TLSContext
   /// The first SETTINGS.
   var settings: SessionSettings
-  /// The connection is closed at once…
+  /// Whether the connection is closed at once…
   var isRefused = false
   /// …with a TCP reset.
   var isReset = false
-  /// The faults applied to it; nil if nothing.
+  /// The faults applied to it; nil if there are none.
   var faults: ConnectionFaults?
-  /// The decisions of the rules, for when it exists.
+  /// The rules' decisions to apply once the connection exists.
   var decisions: [FaultDecision] = []
 
   init(id: UInt64, tls: TLSContext, settings: SessionSettings) {
@@ -29,20 +29,20 @@ struct ConnectionPlan {
   }
 }
 
-/// The events that follow an answer that is being written.
+/// The actions that follow a response that is being written.
 struct AnswerSequel {
-  /// RST_STREAM on this stream with this code.
+  /// The stream to reset with RST_STREAM, and the code.
   var reset: (stream: Int32, code: UInt32)?
-  /// Rules that look at answers are asked.
+  /// The event for rules at the stage `answer`.
   var event: FaultEvent?
 
   var isPending: Bool { reset != nil || event != nil }
 }
 
-/// The moments at which something else than the usual may happen. In each the loop asks once; as long
-/// as nothing was planned the answer is "as usual". None of them is asked by the fast profile.
+/// The stages at which rules can change the usual course. The loop asks once at each; without rules the result is "as
+/// usual". The fast profile asks at none of them.
 extension SimulatorLoop {
-  /// A client has connected; nothing was read from it yet.
+  /// A client has connected; nothing was read from the connection yet.
   func connectionAccepted(
     _ plan: inout ConnectionPlan, from peer: SocketAddress?, _ listener: GatewayListener
   ) {
@@ -56,19 +56,19 @@ extension SimulatorLoop {
     for decision in plan.decisions { change(&plan, decision) }
   }
 
-  /// The connection of a plan with faults exists.
+  /// A planned connection with faults now exists.
   func connectionOpened(_ connection: GatewayConnection, _ plan: ConnectionPlan) {
     connection.faults = plan.faults
     for decision in plan.decisions { open(connection, decision) }
   }
 
-  /// TLS is up; the first SETTINGS are queued and go out with the next flush.
+  /// TLS is established; the first SETTINGS are queued and leave with the next flush.
   func connectionReady(_ connection: GatewayConnection) {
     guard shared.faults.concerns(.ready) else { return }
     for decision in shared.faults.decide(event(.ready, connection)) { apply(decision, connection) }
   }
 
-  /// A request is complete and was judged; `plan` is what will be answered and when.
+  /// A request is complete and was judged; `plan` is its response and time.
   func requestJudged(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields,
     on connection: GatewayConnection, _ plan: inout AnswerPlan
@@ -80,7 +80,7 @@ extension SimulatorLoop {
       }
     }
     if let limit = connection.http.faulty?.earlyAnswerLimit, request.pointee.bodyTotal > limit {
-      // All of it came at once: the answer is the same, and no longer early.
+      // The whole request arrived at once: the response is the same, but no longer early.
       return plan.replace(by: .refused(Refusal(.payloadTooLarge)))
     }
     guard shared.faults.concerns(.request) else { return }
@@ -90,7 +90,7 @@ extension SimulatorLoop {
     request.pointee.form = plan.form.encoded
   }
 
-  /// The answer is due; false when it is not to be written (the request was dealt with here).
+  /// The response is due; returns false if it must not be written (the request was handled here).
   func answerDue(
     _ request: UnsafeMutablePointer<ServerRequest>, on connection: GatewayConnection
   ) -> Bool {
@@ -107,7 +107,7 @@ extension SimulatorLoop {
     return request.pointee.form == 0 || begin(request, connection)
   }
 
-  /// The answer has been handed to its stream, and `sequel` says what follows.
+  /// The response was handed to its stream, and `sequel` holds what follows.
   func answerWritten(on connection: GatewayConnection) {
     let sequel = sequel
     self.sequel = AnswerSequel()
@@ -116,13 +116,13 @@ extension SimulatorLoop {
     }
     guard let event = sequel.event else { return }
     for decision in shared.faults.decide(event) {
-      // What was answered is written before the connection breaks.
+      // Responses are written before the connection breaks.
       connection.http.flush()
       apply(decision, connection)
     }
   }
 
-  /// About ten times per second for every connection while `needsTicks`.
+  /// Called about ten times per second for every connection while `needsTicks`.
   func tick(_ connection: GatewayConnection) {
     endFaults(connection)
     guard shared.faults.concerns(.idle) else { return }
@@ -135,6 +135,6 @@ extension SimulatorLoop {
     }
   }
 
-  /// True if `tick` is to be called: since the first fault there was, because its traces may have to be removed.
+  /// Whether `tick` must be called: from the first fault on, because its effects may have to be undone.
   var needsTicks: Bool { knownFaults != 0 }
 }

@@ -10,10 +10,10 @@ import ServiceKit
 
 /// Carries out what the rules decided about a connection.
 extension SimulatorLoop {
-  /// A connection that says nothing any more is closed after this time (ms).
+  /// The time in ms after which a silent connection is closed.
   private static let silenceLimit: UInt64 = 600_000
 
-  /// The event at a moment of a connection.
+  /// Creates the event for a stage of a connection.
   func event(_ stage: FaultStage, _ connection: GatewayConnection) -> FaultEvent {
     FaultEvent(
       stage, time: shared.faults.time(now), environment: connection.role.environment,
@@ -22,7 +22,7 @@ extension SimulatorLoop {
       idle: now - min(now, connection.faults?.heard ?? now))
   }
 
-  /// Before the connection exists.
+  /// Applies a decision before the connection exists.
   func change(_ plan: inout ConnectionPlan, _ decision: FaultDecision) {
     switch decision.action {
     case .refuse: plan.isRefused = true
@@ -41,7 +41,7 @@ extension SimulatorLoop {
     }
   }
 
-  /// As soon as the connection exists.
+  /// Applies a decision as soon as the connection exists.
   func open(_ connection: GatewayConnection, _ decision: FaultDecision) {
     switch decision.action {
     case .settings(let change):
@@ -54,7 +54,7 @@ extension SimulatorLoop {
     }
   }
 
-  /// On a connection whose TLS is up.
+  /// Applies a decision to a connection with TLS established.
   func apply(_ decision: FaultDecision, _ connection: GatewayConnection) {
     if connection.faults == nil { connection.faults = ConnectionFaults(now: now) }
     touch(connection)
@@ -135,7 +135,7 @@ extension SimulatorLoop {
     }
   }
 
-  /// Ends what was to last for a time.
+  /// Ends faults whose time is over.
   func endFaults(_ connection: GatewayConnection) {
     guard let faults = connection.faults else { return }
     if let end = faults.limitEnds, now >= end {
@@ -159,14 +159,14 @@ extension SimulatorLoop {
     }
   }
 
-  /// The rules have changed.
+  /// Handles a change of the rules.
   func updateFaults() {
     knownFaults = shared.faults.version
     applyStandingFaults()
     shared.faults.applied(knownFaults, loop: faultPlace)
   }
 
-  /// Conditions of the whole gateway: its clock, its view of keys, which addresses accept connections.
+  /// Applies the conditions of the whole gateway: its clock, its keys, and which addresses accept connections.
   func applyStandingFaults() {
     let event = FaultEvent(.standing, time: shared.faults.time(now))
     let before = standing
@@ -197,6 +197,6 @@ extension SimulatorLoop {
 }
 
 extension GatewayConnection {
-  /// The limit that the client is told if the gateway would allow `limit`.
+  /// The stream limit to announce if the gateway would allow `limit`.
   func permitted(_ limit: UInt32) -> UInt32 { min(limit, faults?.limit ?? .max) }
 }

@@ -6,9 +6,9 @@ import HTTP2Server
 import JSON
 import ServiceKit
 
-/// In front of a real gateway: the client gets that one's answers, and both are compared.
+/// Relays to a real gateway: the client gets its responses, and both gateways are compared.
 extension SimulatorLoop {
-  /// Hands a judged push to the relay. Its own answer is only written down.
+  /// Hands a judged push to the relay. The simulator's own response is only logged.
   func relay(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields,
     _ connection: GatewayConnection, _ plan: AnswerPlan, to relay: GatewayRelay
@@ -30,7 +30,7 @@ extension SimulatorLoop {
       RelayedPush(request, facts, own: own, identifier: push.identifier, now: now))
   }
 
-  /// Answers what the real gateway has answered.
+  /// Passes on the responses of the real gateway.
   func turnRelay() {
     guard let relay else { return }
     for finished in relay.turn(now: now, time: wallNow) {
@@ -63,7 +63,7 @@ extension SimulatorLoop {
     return answer
   }
 
-  /// Gives the client the real answer.
+  /// Sends the real response to the client.
   private func pass(_ real: GatewayAnswer, _ push: RelayedPush) {
     let request = push.request
     let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
@@ -108,7 +108,7 @@ extension SimulatorLoop {
     String(decoding: (0..<36).map { id[$0] }, as: UTF8.self)
   }
 
-  /// The simulator's own answer to a push.
+  /// The simulator's own response to a push.
   static func answer(
     _ verdict: AnswerPlan.Verdict, _ rules: GatewayRules, _ role: ListenerRole, isEchoed: Bool
   ) -> GatewayAnswer {

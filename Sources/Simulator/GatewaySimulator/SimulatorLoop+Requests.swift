@@ -8,12 +8,12 @@ import ServiceKit
 import Synchronization
 
 extension SimulatorLoop {
-  /// Judges the requests that became complete in this turn and plans their answers.
+  /// Judges the requests that became complete in this turn and plans their responses.
   func take() {
     shared.counters.add(.requests, ready.count)
     for request in ready {
       var delay = known.latency == .none ? 0 : known.latency.milliseconds(random.next())
-      // One that was given up before it was looked at counts as never processed.
+      // A request that was cancelled before this counts as never processed.
       if !settings.isFast, request.pointee.isAlive { delay = examine(request, delay) }
       if delay == Self.relayed { continue }
       if delay == 0 {
@@ -25,11 +25,11 @@ extension SimulatorLoop {
     }
   }
 
-  /// In place of a delay: the relay answers.
+  /// Used instead of a delay if the relay answers.
   private static let relayed = UInt64.max
 
-  /// Judges a request, records it, and leaves what its answer needs in its scratch memory. Returns
-  /// when to answer, in ms from now.
+  /// Judges and records a request, and leaves what its response needs in the scratch memory. Returns the delay of the
+  /// response in ms.
   private func examine(
     _ request: UnsafeMutablePointer<ServerRequest>, _ delay: UInt64
   ) -> UInt64 {
@@ -68,7 +68,7 @@ extension SimulatorLoop {
     return plan.delay
   }
 
-  /// A gateway with a capacity works on one request after the other, whichever loop has it.
+  /// With a limited capacity the gateway processes one request at a time, across all loops.
   private func queue(_ plan: inout AnswerPlan) {
     let (capacity, most, now) = (known.rules.capacity, known.rules.queue, now)
     let wait = shared.world.withExchange {
@@ -82,7 +82,7 @@ extension SimulatorLoop {
     }
   }
 
-  /// Told by the listener and the path.
+  /// The kind of a request, by its listener and path.
   private static func kind(
     of push: PushFields, on connection: GatewayConnection
   ) -> RequestKind {
@@ -92,7 +92,7 @@ extension SimulatorLoop {
 
   private static let broadcasts: StaticString = "/4/broadcasts/apps/"
 
-  /// The answer to a header list that is larger than the SETTINGS allow (RFC 6585 §5).
+  /// The response to a header list larger than the SETTINGS allow (RFC 6585 §5).
   private func headersTooLarge(
     _ request: UnsafeMutablePointer<ServerRequest>, _ kind: RequestKind
   ) -> CustomAnswer {
@@ -112,7 +112,7 @@ extension SimulatorLoop {
       return judgement
     }
     if kind == .push { return validators[place].judge(push, &connection.access, now: wallNow) }
-    // Rare enough for a lock: broadcasts are few, and management is rarer.
+    // A lock is fine here: broadcasts are few, and management requests fewer.
     return shared.world.channels.withLock { channels in
       if kind == .broadcast, let app = push.path(after: Self.broadcasts) {
         return validators[place].judgeBroadcast(
@@ -130,7 +130,7 @@ extension SimulatorLoop {
     case .normal: nil
     case .failing: Refusal(.internalServerError)
     case .unavailable:
-      // Apple's page on broadcasts writes it with a space.
+      // Apple's page about broadcasts writes it with a space.
       Refusal(kind == .push ? .serviceUnavailable : .serviceUnavailableSpaced)
     case .shutdown: Refusal(.shutdown)
     }
@@ -160,7 +160,7 @@ extension SimulatorLoop {
       delay: delay, isProcessed: true)
   }
 
-  /// Writes the ids of the answer to the scratch memory.
+  /// Writes the ids of the response to the scratch memory.
   @discardableResult
   func identify(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields, _ role: ListenerRole,
@@ -183,7 +183,7 @@ extension SimulatorLoop {
     return SpelledID(id, isUpper: isUpper)
   }
 
-  /// The push takes effect: at once for a device that can be reached.
+  /// Delivers or stores the push: at once for a reachable device.
   private func accept(
     _ push: PushFields, _ id: SpelledID, _ device: DeclaredToken?
   ) -> PushFate {
@@ -209,7 +209,7 @@ extension SimulatorLoop {
     return fate
   }
 
-  /// The budget for whose sake the device drops a push: it has taken those of this hour.
+  /// The exhausted hourly budget because of which the device drops a push.
   private func exceededBudget(_ push: PushFields, _ device: DeclaredToken?) -> BudgetKind? {
     let types = known.rules.pushTypes
     guard let type = push.pushType?.pushType(in: types), let token = push.deviceToken,
@@ -279,7 +279,7 @@ extension AnswerPlan.Verdict {
 }
 
 extension AcceptedPush {
-  /// Copies what storing a push needs; the topic loses its push type's suffix.
+  /// Copies the parts of a push that are stored; the topic loses its push type's suffix.
   init(
     _ push: PushFields, id: SpelledID, _ device: DeclaredToken, types: PushTypes, receivedAt: Int64
   ) {

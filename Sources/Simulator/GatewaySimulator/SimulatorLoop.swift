@@ -11,8 +11,8 @@ import TLS
 
 /// One thread of the gateway: its listeners, its connections and the requests on them.
 ///
-/// This file holds the state and the turn; what happens in a turn stands in the extensions. Exclusivity checks are off
-/// for what every request touches (decision 006): nothing but the loop's own methods does.
+/// This file holds the state and the turn; extensions hold the steps of a turn. Exclusivity checks are off for what
+/// every request touches (decision 006): only the loop's own methods access it.
 final class SimulatorLoop {
   let settings: SimulatorSettings
   let context: ServiceContext
@@ -35,31 +35,31 @@ final class SimulatorLoop {
   var knownVersion: Int
   @exclusivity(unchecked) var known: GatewayWorld.Knowledge
   @exclusivity(unchecked) var random: SeededGenerator
-  /// Milliseconds of a clock that only goes forward.
+  /// Milliseconds of a monotonic clock.
   var now: UInt64
   /// Milliseconds since the epoch.
   var wallNow: Int64
-  /// Milliseconds of it that are not the machine's.
+  /// The gateway's offset from the machine's clock, in milliseconds.
   private var clockAhead: Int64 = 0
   private var lastTick: UInt64 = 0
   private var lastIdleCheck: UInt64 = 0
   var drainEnds: UInt64?
-  /// The version of the fault rules that was read last.
+  /// The last version of the fault rules that was read.
   var knownFaults = 0
   /// The loop's index among those that receive fault rules.
   let faultPlace: Int
   /// The faults that hold for the whole gateway.
   var standing = StandingFaults()
-  /// The events that follow the answer that is being written.
+  /// The actions that follow the response that is being written.
   var sequel = AnswerSequel()
-  /// nil unless it stands in front of a real gateway.
+  /// The relay to a real gateway; nil without one.
   let relay: GatewayRelay?
   private let heartbeat: Heartbeat
   private var early: [UnsafeMutablePointer<ServerRequest>] = []
 
   static let wakeupToken: UInt64 = 0
   static let firstListenerToken: UInt64 = 1
-  /// Behind those of the listeners, of which there are at most twelve.
+  /// Greater than the listeners' tokens, of which there are at most twelve.
   static let relayToken: UInt64 = 15
   static let firstConnectionToken: UInt64 = 16
   private static let tickInterval: UInt64 = 100
@@ -94,7 +94,7 @@ final class SimulatorLoop {
     heartbeat = context.status.heartbeat(name)
   }
 
-  /// Serves until a stop was requested and everything open is answered, or the time for that is up.
+  /// Serves until a stop is requested and all open requests are answered, or the drain timeout has passed.
   func run() {
     var events: [ReadyEvent] = []
     while !isDone {
@@ -105,7 +105,7 @@ final class SimulatorLoop {
       for event in events { handle(event) }
       if !arrivals.isEmpty { admitArrivals() }
       if relay != nil { turnRelay() }
-      // What was changed before a request was sent holds for it, and it may have been sent and read since the turn began.
+      // Changes made before a request was sent must apply to it; both may have happened since the turn started.
       look()
       pool.drainReady(into: &ready)
       if !ready.isEmpty {
@@ -124,7 +124,7 @@ final class SimulatorLoop {
     context.status.end(heartbeat)
   }
 
-  /// Looks at the clock, and at what was changed by the admin API.
+  /// Reads the clock and the changes made by the admin API.
   private func look() {
     let ahead = shared.world.clockAhead
     if ahead != clockAhead {
@@ -170,7 +170,7 @@ final class SimulatorLoop {
     }
   }
 
-  /// One for each environment, in the order of their raw values.
+  /// One validator per environment, in the order of their raw values.
   private static func validators(
     _ known: GatewayWorld.Knowledge, _ shared: SharedChecks,
     _ faults: StandingFaults = StandingFaults()

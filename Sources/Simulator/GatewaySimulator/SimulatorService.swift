@@ -11,8 +11,8 @@ public import ServiceKit
 public import Settings
 import TLS
 
-/// `apns-simulator`: answers as the Apple Push Notification service does, and remembers what it was
-/// sent. Loops (`SimulatorLoop`) serve the pushes; the admin API has a thread of its own.
+/// `apns-simulator`: behaves like the Apple Push Notification service and records the pushes it receives. Loops
+/// (`SimulatorLoop`) serve the pushes; the admin API has its own thread.
 public enum SimulatorService: Service {
   public static let name = "apns-simulator"
   public static let summary = """
@@ -48,7 +48,7 @@ public enum SimulatorService: Service {
   }
 }
 
-/// A running gateway; also for tests that run one inside their own process.
+/// A running gateway; tests can also run one in their own process.
 public final class Simulator {
   /// The address for pushes.
   public let address: SocketAddress
@@ -63,7 +63,7 @@ public final class Simulator {
   private let admin: HTTPServer
   private var threads: [GatewayThread] = []
 
-  /// Opens the ports and starts the loops. They stop when `context.signals` says so.
+  /// Opens the ports and starts the loops. They stop on `context.signals`.
   public init(_ settings: SimulatorSettings, _ context: ServiceContext) throws {
     devFolder = settings.devFolder
     try devFolder?.complete()
@@ -97,7 +97,7 @@ public final class Simulator {
       for place in plans.indices {
         let socket = try Socket.listening(
           on: plans[place].address, sharesPort: settings.loops > 1)
-        // Loops after the first share the port that it got.
+        // Loops after the first share its port.
         if let bound = socket.localAddress { plans[place].address = bound }
         for other in plans.indices where plans[other].samePortAs == place {
           plans[other].address = plans[other].address.with(port: plans[place].address.port)
@@ -117,7 +117,7 @@ public final class Simulator {
     sandboxManagementAddress = plans[3].address
   }
 
-  /// The faults of the script that the settings name.
+  /// The faults of the script in the settings.
   private static func faults(
     _ settings: SimulatorSettings, _ identity: TLSIdentity
   ) throws -> FaultControl {
@@ -177,7 +177,7 @@ public final class Simulator {
     return address
   }
 
-  /// The addresses, and with `--dev` what a client needs beside them.
+  /// The addresses, and with `--dev` the files that a client needs.
   var line: JSONObject {
     var line = JSONObject()
     line.append("listening", .string("\(address)"))
@@ -189,7 +189,7 @@ public final class Simulator {
     return line
   }
 
-  /// Prints that as one line of JSON, and writes it to `path`.
+  /// Prints `line` as JSON, and writes it to `path`.
   func announce(to path: String?) throws {
     let text = JSONValue.object(line).text
     if let path { try File.write(path, text + [10]) }
@@ -203,7 +203,7 @@ public final class Simulator {
   }
 }
 
-/// A loop's thread in a form that an array can hold.
+/// A loop's thread that an array can hold.
 private final class GatewayThread {
   private var thread: LoopThread?
 

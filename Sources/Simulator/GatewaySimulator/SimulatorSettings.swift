@@ -158,7 +158,7 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
       "File that the lines of the comparison are appended to; by default standard output.")) public
     var comparison: String?
 
-  /// How long a stop waits for open requests to be answered.
+  /// The time that a stop waits for responses to open requests.
   public var drainTimeoutMilliseconds: Int64 = 5_000
 
   @Declared(
@@ -177,13 +177,13 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   public var certificate = ""
   public var certificateKey = ""
   public var environment = Environment.production
-  /// Constant answers, nothing checked or recorded.
+  /// Whether responses are constant and nothing is checked or recorded.
   public var isFast = false
-  /// nil for `full` and `fast`. `rules` and `latency` are without its switches.
+  /// The profile; nil for `full` and `fast`. `rules` and `latency` do not include its switches.
   public var profile: GatewayProfile?
-  /// Names of behaviours, and `latency`, that were given beside the profile and win over it.
+  /// Names of behaviours, and `latency`, that were set along with the profile and override it.
   var givenSwitches: Set<String> = []
-  /// nil takes the script's.
+  /// The seed of the faults; nil uses the script's.
   public var faultSeed: UInt64?
   public var rules = GatewayRules()
   public var latency = LatencyModel.none
@@ -192,7 +192,7 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
 
   public init() {}
 
-  /// A setting for each behaviour that can be switched.
+  /// A setting for each switchable behaviour.
   public static let behaviours: [Setting] = Behaviour.table.compactMap { behaviour in
     let kind: Setting.Kind
     switch behaviour.kind {
@@ -247,7 +247,7 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
     }
   }
 
-  /// The files of the gateway itself: those of `--dev` unless others are given.
+  /// The gateway's own files: those of `--dev` unless others are set.
   private mutating func readFiles(_ values: SettingValues) throws(SettingErrors) {
     guard devPath != nil || devNames.isEmpty else { throw values.error("dev-names", "needs --dev") }
     devFolder = devPath.map { DevFolder(path: $0, names: devNames) }
@@ -284,7 +284,7 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
     return rules
   }
 
-  /// A listener beside the first: several simulators on one machine must not use the same ports.
+  /// The settings of a further listener: several simulators on one machine must not use the same ports.
   private func further(
     _ endpoint: Endpoint, _ name: String, _ values: SettingValues
   ) -> Endpoint {

@@ -7,9 +7,9 @@ import GatewayModel
 struct StandingFaults {
   /// The time by which the gateway's clock is ahead, in ms.
   private(set) var clockSkew: Int64 = 0
-  /// The treatment of provider tokens.
+  /// The faults in the handling of provider tokens.
   private(set) var credentials: [FaultCredential] = []
-  /// Which listeners do not accept connections.
+  /// The listeners that do not accept connections.
   private var dead: [FaultMatcher] = []
 
   init() {}
@@ -32,7 +32,7 @@ struct StandingFaults {
     }
   }
 
-  /// Switches the rule about provider tokens that are replaced too early.
+  /// Sets the rule about provider tokens that are replaced too early.
   func change(_ rules: inout GatewayRules) {
     for case .renewal(let renewal) in credentials {
       rules.tokenUpdateRule =

@@ -41,27 +41,27 @@ struct FrameHead {
   }
 }
 
-/// Cuts what a client sends at its header blocks: HEADERS and CONTINUATION frames come whole, all else as it arrives.
+/// Splits a client's input at header blocks: HEADERS and CONTINUATION frames are complete, all else as it arrives.
 struct ClientFrames: ~Copyable {
   /// A piece of the input.
   enum Piece {
     /// Other frames, or parts of them.
     case other(UnsafeRawBufferPointer)
-    /// A frame with its header.
+    /// A complete frame with its header.
     case block(FrameHead, UnsafeRawBufferPointer)
   }
 
-  /// The largest frame that was allowed; a larger one is nghttp2's to refuse.
+  /// The largest frame size that was allowed; nghttp2 rejects larger frames.
   static let largest = 16_384
   private static let prefaceSize = 24
-  /// The streams of the DATA frames that came since this was emptied; not of those before the client's own reset.
+  /// The streams of DATA frames received since this was emptied, without those before the client's own reset.
   var dataStreams: [Int32] = []
-  /// Bytes that pass unseen: the preface, and payloads of other frames.
+  /// The number of bytes that pass without inspection: the preface, and payloads of other frames.
   private var passing = prefaceSize
-  /// A frame, or its header, that is not complete.
+  /// An incomplete frame or frame header.
   private var partial = ByteBuffer(capacity: 0)
 
-  /// Takes what has arrived, piece by piece; what is not complete waits for the next call.
+  /// Processes the input piece by piece; an incomplete frame waits for the next call.
   mutating func take<Problem: Error>(
     _ bytes: UnsafeRawBufferPointer, _ body: (Piece) throws(Problem) -> Void
   ) throws(Problem) {
@@ -80,7 +80,7 @@ struct ClientFrames: ~Copyable {
     if head.type == FrameHead.reset, !dataStreams.isEmpty { dataStreams.removeAll { $0 == stream } }
   }
 
-  /// Cuts the bytes into pieces; returns the number of bytes that were taken.
+  /// Splits the bytes into pieces; returns the number of bytes consumed.
   private mutating func cut<Problem: Error>(
     _ bytes: UnsafeRawBufferPointer, _ body: (Piece) throws(Problem) -> Void
   ) throws(Problem) -> Int {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 
-/// The sockets of connections that the server has ended, until their clients have read so.
+/// The sockets of connections that the server has ended, kept until their clients have read the end.
 ///
-/// A socket that is closed while something of its client is still to be read, or on its way, answers with a reset,
-/// and the client may lose the GOAWAY before it. So the server's side is closed first, and what the client
-/// still sends is read and dropped until it closes its own (RFC 9112, section 9.6). One per loop, on its thread.
+/// Closing a socket while client data is unread or in flight sends a reset, and the client may lose the GOAWAY before
+/// it. So the server half-closes first, and reads and discards what the client still sends until the client closes its
+/// side (RFC 9112, section 9.6). One per loop, on its thread.
 public final class ClosingSockets {
-  /// The time that a client may take, in milliseconds.
+  /// The time that a client has to close its side, in milliseconds.
   public static let patience: UInt64 = 1_000
-  /// More than these are closed at once.
+  /// The maximum number of sockets; more are closed at once.
   public static let most = 1_024
-  /// Whoever owns it calls `turn` at least this often while it is not empty, in milliseconds.
+  /// The longest interval at which the owner must call `turn` while there are sockets, in milliseconds.
   public static let interval: UInt64 = 20
-  /// Reads of one socket in a turn: a client that never stops sending does not stop the loop.
+  /// The number of reads per socket and turn, so that a client that never stops sending does not stop the loop.
   private static let readsATurn = 16
 
   private final class Closing {
@@ -35,16 +35,16 @@ public final class ClosingSockets {
 
   public var isEmpty: Bool { sockets.isEmpty }
 
-  /// Closes the server's side of a connection.
+  /// Half-closes a connection.
   func add(_ socket: consuming Socket) {
     guard sockets.count < Self.most else { return }
     socket.finishWriting()
     sockets.append(Closing(socket, ends: MonotonicClock.milliseconds() + Self.patience))
   }
 
-  /// Closes those whose clients have closed theirs, or have taken too long.
+  /// Closes the sockets whose clients have closed their side or exceeded the time limit.
   ///
-  /// - Parameter now: monotonic milliseconds.
+  /// - Parameter now: Monotonic milliseconds.
   public func turn(now: UInt64) {
     guard !sockets.isEmpty else { return }
     sockets.removeAll { now >= $0.ends || isEnded($0.socket) }

@@ -3,10 +3,10 @@ public import Bytes
 import CNghttp2
 public import HTTP2
 
-/// The session of a load test: it takes each request for a good one and reads no header field. What is left of HTTP/2 is
-/// frames, windows, the limit of streams, PING and SETTINGS.
+/// The session for load tests: it assumes that every request is valid and reads no header fields. What remains of
+/// HTTP/2 is frames, windows, the stream limit, PING and SETTINGS.
 ///
-/// It keeps no compression table: it needs none to read, and answers with literals that are not indexed.
+/// It has no HPACK dynamic table: it needs none to read, and responds with literals without indexing.
 public final class FastServerSession: ServerSession {
   private let pool: ServerRequestPool
   private let token: UInt64
@@ -14,16 +14,16 @@ public final class FastServerSession: ServerSession {
   private var scanner = FrameScanner()
   private var outgoing = ByteBuffer(capacity: 0)
   private var notices: [ConnectionNotice] = []
-  /// Requests that are complete and not answered.
+  /// Requests that are complete and unanswered.
   private var open = OpenList<ServerRequest>()
-  /// Streams whose request is not complete. They are few: a client sends header fields and body together.
+  /// Streams whose request is incomplete. They are few: a client sends header fields and body together.
   private var incomplete: [Int32] = []
   private var maxConcurrentStreams = UInt32.max
   public private(set) var lastStreamID: Int32 = 0
   public private(set) var isGoingAway = false
-  /// Bytes of bodies that the connection's window has not been given back.
+  /// Body bytes not yet returned to the connection's window.
   private var consumed = 0
-  /// Half of the window that a connection has at first.
+  /// Half of a connection's initial window.
   private static let windowStep = 32_768
 
   public let complaint: String? = nil
@@ -142,8 +142,8 @@ public final class FastServerSession: ServerSession {
 
   // MARK: Out
 
-  /// `:status: 200` by its number in the static table, all else as literals that are not indexed (RFC 7541 §6.2.2), of
-  /// names and values below 127 bytes. There is no body.
+  /// Sends `:status: 200` by its index in the static table, and all other fields as literals without indexing (RFC 7541
+  /// §6.2.2), with names and values below 127 bytes. There is no body.
   public func respond(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer
@@ -205,7 +205,7 @@ public final class FastServerSession: ServerSession {
     append(ServerFaults.bigEndian(UInt32(count)))
   }
 
-  /// The header of a frame.
+  /// Writes a frame header.
   private func begin(_ length: Int, _ type: UInt8, _ flags: UInt8, _ stream: Int32) {
     let size = UInt64(length) << 40
     let kind = UInt64(type) << 32 | UInt64(flags) << 24

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTP2
 
-/// Finds the frames of a client in a stream of bytes, and of their payloads keeps the first eight bytes only.
+/// Finds a client's frames in a stream of bytes, and keeps only the first eight bytes of their payloads.
 struct FrameScanner {
-  /// A whole frame (RFC 9113 §4.1).
+  /// A complete frame (RFC 9113 §4.1).
   struct Frame: Equatable {
     var type: UInt8 = 0
     var flags: UInt8 = 0
     var stream: Int32 = 0
     var length = 0
-    /// The payload's first eight bytes; zeros follow a shorter one.
+    /// The payload's first eight bytes, padded with zeros.
     var head: UInt64 = 0
   }
 
@@ -18,18 +18,18 @@ struct FrameScanner {
   private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 
   private var prefaceSeen = 0
-  /// Bytes of a frame's header that have come so far, in `header`, whose last byte is the newest.
+  /// The number of received bytes of a frame's header, in `header`, whose last byte is the newest.
   private var headerCount = 0
   private var header: (high: UInt64, low: UInt8) = (0, 0)
   private var frame = Frame()
-  /// Bytes of the payload that are still to come, and those of `head` that are there.
+  /// The bytes of the payload that are still missing, and the number of bytes in `head`.
   private var left = 0
   private var headCount = 0
   private var isInPayload = false
 
-  /// The next frame that is complete; nil when the bytes are used up.
+  /// Returns the next complete frame; nil when the bytes are used up.
   ///
-  /// - Parameter offset: where in `bytes` it goes on; moved behind what was read.
+  /// - Parameter offset: The position in `bytes`; advanced past what was read.
   mutating func next(
     _ bytes: UnsafeRawBufferPointer, _ offset: inout Int
   ) throws(ConnectionFailure) -> Frame? {
@@ -72,7 +72,7 @@ struct FrameScanner {
       guard headerCount == Self.headerSize else { return false }
     }
     headerCount = 0
-    // 24 bits of length, 8 of type, 8 of flags, one that is reserved, 31 of stream.
+    // 24 bits of length, 8 of type, 8 of flags, a reserved bit, 31 of stream id.
     let stream = UInt32(truncatingIfNeeded: header.high) << 8 | UInt32(header.low)
     frame = Frame(
       type: UInt8(truncatingIfNeeded: header.high >> 32),
@@ -85,7 +85,7 @@ struct FrameScanner {
     return true
   }
 
-  /// Reads the payload; true if all of it has arrived.
+  /// Reads the payload; returns whether all of it has arrived.
   private mutating func readPayload(_ bytes: UnsafeRawBufferPointer, _ offset: inout Int) -> Bool {
     while headCount < min(8, frame.length), offset < bytes.count {
       frame.head |= UInt64(bytes[offset]) << UInt64(8 * (7 - headCount))

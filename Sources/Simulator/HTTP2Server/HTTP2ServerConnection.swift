@@ -4,10 +4,10 @@ public import EventLoop
 public import HTTP2
 public import TLS
 
-/// One accepted connection: socket, TLS and session on the owner's `Poller`.
+/// An accepted connection: socket, TLS and session on the owner's `Poller`.
 ///
-/// Complete requests appear in the pool that all connections of the loop share. After its turn the
-/// owner calls `flush()` for each connection that it touched.
+/// Complete requests appear in the pool that all connections of the loop share. After its turn the owner calls
+/// `flush()` for each connection that it used.
 public final class HTTP2ServerConnection {
   /// The token that events and requests of this connection carry.
   public let token: UInt64
@@ -16,32 +16,30 @@ public final class HTTP2ServerConnection {
   private let pool: ServerRequestPool
   private let closing: ClosingSockets?
   let session: any ServerSession
-  /// The session if it can do what a server must not do: not in the fast profile.
+  /// The session if it supports deliberate faults; nil in the fast profile.
   public let faulty: HTTP2ServerSession?
   private var channel: SecureChannel
   public private(set) var isConnected = false
   public private(set) var isClosed = false
-  /// Free for the owner: set while the connection is on its list of connections to flush.
+  /// For the owner's use: set while the connection is on its list of connections to flush.
   public var isTouched = false
-  /// Free for the owner: what the connection has been granted so far.
+  /// For the owner's use: what the connection has been granted so far.
   public var stage: UInt8 = 0
-  /// The socket stays open although HTTP/2 has nothing more to do on it.
+  /// Whether the socket stays open after HTTP/2 is done.
   public var staysOpen = false
-  /// The connection ends as soon as no stream is open.
+  /// Whether the connection ends as soon as no stream is open.
   public var endsWhenIdle = false
-  /// Nothing is read from the socket while this is set, not even the handshake.
+  /// Whether reading from the socket is paused, including the handshake.
   public var isReadingPaused: Bool {
     get { channel.isReadingPaused }
     set { channel.pauseReading(newValue) }
   }
 
-  /// Chooses the first SETTINGS when TLS is up and before anything of the client is read, for those who
-  /// gave none to `init`.
+  /// Returns the first SETTINGS once TLS is established and before any client data is read, if `init` got none.
   public var chooseSettings: ((HTTP2ServerConnection) -> SessionSettings)?
 
-  /// Takes over an accepted socket and watches it. SETTINGS go out with the first `flush()` after
-  /// the handshake; nil leaves them to `chooseSettings`. With `closing` a client can read what it was told last,
-  /// whatever it sends meanwhile.
+  /// Takes over an accepted socket and watches it. SETTINGS are sent with the first `flush()` after the handshake; nil
+  /// leaves them to `chooseSettings`. With `closing` a client can read the last frames whatever it sends meanwhile.
   public init(
     accepted socket: consuming Socket, poller: Poller, token: UInt64, tls: TLSContext,
     settings: SessionSettings?, pool: ServerRequestPool, scratch: ConnectionScratch,
@@ -71,20 +69,20 @@ public final class HTTP2ServerConnection {
   public var lastStreamID: Int32 { session.lastStreamID }
   public var bytesWaiting: Int { channel.bytesWaiting }
   public var peer: SocketAddress? { channel.peer }
-  /// The client's certificate; nil without one.
+  /// The client's certificate; nil if there is none.
   public var clientCertificate: PushCertificate? { tls.peerCertificate }
-  /// Why the client's certificate failed verification, if it was let in all the same.
+  /// The reason why the client's certificate failed verification, if it was accepted all the same.
   public var clientCertificateProblem: String? { tls.peerProblem }
-  /// The host name that the client asked for in the TLS handshake.
+  /// The host name that the client requested in the TLS handshake (SNI).
   public var requestedName: String? { tls.requestedName }
 
-  /// Handles an event of the poller. `flush()` must follow in the same turn.
+  /// Handles a poller event. `flush()` must follow in the same turn.
   public func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
     guard !isClosed else { return }
     do {
       guard readable || hangup else { return }
       if channel.isReadingPaused {
-        // Only a connection that is gone is reported to somebody who does not read.
+        // While reading is paused, the poller only reports connections that are gone.
         if hangup { end(.peerClosed) }
         return
       }
@@ -107,7 +105,7 @@ public final class HTTP2ServerConnection {
     }
   }
 
-  /// Tells a client that is thrown out why, if the socket takes it.
+  /// Sends the last frame to a rejected client, if the socket accepts it.
   private func sendFarewell() {
     guard isConnected, let farewell = session.farewell else { return }
     scratch.outgoing.removeAll()
@@ -120,9 +118,9 @@ public final class HTTP2ServerConnection {
     }
   }
 
-  /// Answers a request (of any connection) and gives it back to its pool; one whose stream is gone
-  /// is only given back. Header values and `body` must stay where they are until the stream closes:
-  /// constants, or memory of the request itself. The connection is to be flushed then.
+  /// Answers a request (of any connection) and returns it to its pool; a request whose stream is gone is only returned.
+  /// Header values and `body` must stay valid until the stream closes: constants, or memory of the request itself. The
+  /// caller must flush the connection afterwards.
   public static func respond(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer, pool: ServerRequestPool
@@ -131,7 +129,7 @@ public final class HTTP2ServerConnection {
     connection._withUnsafeGuaranteedRef { $0.session.respond(request, headers, body: body) }
   }
 
-  /// Gives a request back without an answer; its stream is reset with `code` if it is still open.
+  /// Returns a request without a response; its stream is reset with `code` if it is still open.
   public static func drop(
     _ request: UnsafeMutablePointer<ServerRequest>, code: UInt32, pool: ServerRequestPool
   ) {
@@ -140,7 +138,7 @@ public final class HTTP2ServerConnection {
     connection._withUnsafeGuaranteedRef { $0.session.reset(request.pointee.streamID, code: code) }
   }
 
-  /// Leaves a request without an answer for ever: its memory comes back when its stream is gone.
+  /// Never responds to a request: its memory is released when its stream is gone.
   public static func leaveUnanswered(
     _ request: UnsafeMutablePointer<ServerRequest>, pool: ServerRequestPool
   ) {
@@ -148,13 +146,13 @@ public final class HTTP2ServerConnection {
     request.pointee.isHeld = false
   }
 
-  /// Changes how many streams the client may have open.
+  /// Changes the client's concurrent stream limit.
   public func updateSettings(maxConcurrentStreams: UInt32) {
     session.update(SettingsChange(maxConcurrentStreams: maxConcurrentStreams))
   }
 
-  /// Sends GOAWAY with `debug` as its words; the connection ends once its streams are done. Streams
-  /// above `lastStreamID` (unless told, the newest one seen) are not processed.
+  /// Sends GOAWAY with this debug data; the connection ends once its streams are done. Streams above `lastStreamID` (by
+  /// default the newest one seen) are not processed.
   public func sendGoAway(lastStreamID: Int32? = nil, code: UInt32 = 0, debug: [UInt8] = []) {
     session.sendGoAway(lastStreamID: lastStreamID, code: code, debug: debug)
   }
@@ -192,7 +190,7 @@ public final class HTTP2ServerConnection {
 
   public func drainNotices() -> [ConnectionNotice] { session.drainNotices() }
 
-  /// Ends the connection now; open requests stay unanswered.
+  /// Closes the connection now; open requests get no response.
   public func close() { end(nil) }
 
   /// Ends the connection with a TCP reset, as a crash would.

@@ -3,23 +3,23 @@ import Bytes
 import CNghttp2
 public import HTTP2
 
-/// Faults that a well-behaved server never shows, for the gateway simulator.
+/// Deliberate faults of the server, for the gateway simulator.
 extension HTTP2ServerSession {
-  /// Keeps frames of these kinds back from now on. What was queued before still goes out, unless it
-  /// is thrown away, too.
+  /// Suppresses frames of these kinds from now on. Frames that are already queued are sent, unless they are discarded
+  /// too.
   public func mute(_ frames: MutedFrames, discardingQueued: Bool = false) {
     settle()
     if discardingQueued { faults?.discardPending() }
     faults?.muted.formUnion(frames)
   }
 
-  /// Delays WINDOW_UPDATE frames, or sends those that were kept.
+  /// Holds back WINDOW_UPDATE frames, or sends those that were held.
   public func holdWindowUpdates(_ isHeld: Bool) {
     settle()
     if isHeld { faults?.holdsWindowUpdates = true } else { faults?.releaseWindowUpdates() }
   }
 
-  /// Gives the answer to a request an unusual form; call it before `respond`.
+  /// Gives the response to a request an unusual form; call it before `respond`.
   public func shape(_ request: UnsafeMutablePointer<ServerRequest>, _ shape: AnswerShape) {
     settle()
     faults?.shapes[request.pointee.streamID] = shape
@@ -31,7 +31,7 @@ extension HTTP2ServerSession {
       session, noFlags, request.pointee.streamID, nil, headers.fields, headers.count, nil)
   }
 
-  /// Sends only the header fields of an answer, and resets the stream with `code`.
+  /// Sends only the header fields of a response, and resets the stream with `code`.
   public func respondPartly(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList, code: UInt32
   ) {
@@ -54,13 +54,13 @@ extension HTTP2ServerSession {
     reset(request.pointee.streamID, code: HTTP2ErrorCode.noError)
   }
 
-  /// Sends GOAWAY as it stands, whatever this side thinks of its last stream id. Requests go on.
+  /// Sends GOAWAY unchanged, even with an invalid last stream id. Requests are still accepted.
   public func sendRawGoAway(lastStreamID: UInt32, code: UInt32 = 0, debug: [UInt8]) {
     let payload = ServerFaults.bigEndian(lastStreamID) + ServerFaults.bigEndian(code) + debug
     sendRaw(ServerFaults.frame(type: NGHTTP2_GOAWAY, payload))
   }
 
-  /// Sends RST_STREAM, also on a stream that has been answered.
+  /// Sends RST_STREAM, even on a stream that has been answered.
   public func sendRawReset(_ stream: Int32, code: UInt32) {
     sendRaw(
       ServerFaults.frame(
@@ -72,10 +72,10 @@ extension HTTP2ServerSession {
     faults?.add(frame)
   }
 
-  /// Moves what nghttp2 has queued into the pending bytes, so that what follows comes behind it.
+  /// Moves what nghttp2 has queued into the pending bytes, so that later frames follow it.
   private func settle() {
     var output = ByteBuffer()
-    // A session that cannot go on says so again at the next flush.
+    // A session that has failed reports it again at the next flush.
     _ = try? produceOutput(into: &output, upTo: .max)
     if faults == nil { faults = ServerFaults() }
     faults?.add(output.bytes)
@@ -85,7 +85,7 @@ extension HTTP2ServerSession {
 extension HTTP2ServerConnection {
   public func update(_ change: SettingsChange) { session.update(change) }
 
-  /// Neither reads nor writes any more, and leaves the socket open: as if the network had lost it.
+  /// Stops reading and writing and leaves the socket open, as if the network had lost the connection.
   public func goSilent() {
     faulty?.mute(.everything)
     isReadingPaused = true

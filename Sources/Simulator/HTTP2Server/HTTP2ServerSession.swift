@@ -11,12 +11,12 @@ public final class HTTP2ServerSession: ServerSession {
   @exclusivity(unchecked) private var frames = ClientFrames()
   @exclusivity(unchecked) private var numbers = StreamNumbers()
   @exclusivity(unchecked) private var blocks: HeaderBlocks
-  /// The deliberate faults of the server; nil is nothing.
+  /// The deliberate faults of the server; nil if there are none.
   var faults: ServerFaults?
 
-  /// A session whose SETTINGS wait to be taken; nil for those that `start` gives. Complete requests go to `pool`, marked with `token`.
+  /// Creates a session with these SETTINGS, or nil to pass them to `start`. Requests go to `pool` with `token`.
   ///
-  /// - Parameter leavesBlocksToNGHTTP2: Header blocks are read by nghttp2 alone, which costs twice as much.
+  /// - Parameter leavesBlocksToNGHTTP2: Only nghttp2 reads header blocks, which costs twice as much.
   public init(
     settings: SessionSettings?, pool: ServerRequestPool, token: UInt64,
     leavesBlocksToNGHTTP2: Bool = false
@@ -28,7 +28,7 @@ public final class HTTP2ServerSession: ServerSession {
     var options: OpaquePointer?
     nghttp2_option_new(&options)
     nghttp2_option_set_no_closed_streams(options, 1)
-    // `ServerState` counts resets itself, and names the reason.
+    // `ServerState` counts resets itself, and reports the reason.
     nghttp2_option_set_stream_reset_rate_limit(options, .max, .max)
     let created = pool.sessionMemory.forNewSession { [state] memory in
       var created: OpaquePointer?
@@ -57,7 +57,7 @@ public final class HTTP2ServerSession: ServerSession {
   /// The newest stream that the client has opened.
   public var lastStreamID: Int32 { nghttp2_session_get_last_proc_stream_id(session) }
 
-  /// Queues the first SETTINGS of a session that was made without.
+  /// Queues the first SETTINGS of a session created without.
   public func start(_ settings: SessionSettings) {
     state.pointee.streamLimit = settings.maxConcurrentStreams ?? .max
     var settings = settings
@@ -69,8 +69,8 @@ public final class HTTP2ServerSession: ServerSession {
     state.pointee.connection = Unmanaged.passUnretained(connection)
   }
 
-  /// Answers a request. Header values and `body` must stay where they are until the stream closes:
-  /// constants, or memory of the request itself.
+  /// Answers a request. Header values and `body` must stay valid until the stream closes: constants, or memory of the
+  /// request itself.
   public func respond(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer
@@ -94,7 +94,7 @@ public final class HTTP2ServerSession: ServerSession {
     nghttp2_submit_rst_stream(session, noFlags, streamID, code)
   }
 
-  /// Changes how many streams the client may have open.
+  /// Changes the client's concurrent stream limit.
   public func updateSettings(maxConcurrentStreams: UInt32) {
     update(SettingsChange(maxConcurrentStreams: maxConcurrentStreams))
   }
@@ -109,20 +109,20 @@ public final class HTTP2ServerSession: ServerSession {
     nghttp2_submit_settings(session, noFlags, entries, entries.count)
   }
 
-  /// Requests with a larger body than this many bytes are announced before their end
-  /// (`ServerRequestPool.drainEarly`); nil, the default, announces none.
+  /// The body size in bytes above which requests are announced before their end (`ServerRequestPool.drainEarly`); nil,
+  /// the default, announces none.
   public var earlyAnswerLimit: Int? {
     get { state.pointee.earlyAnswerLimit }
     set { state.pointee.earlyAnswerLimit = newValue }
   }
 
-  /// A stream above the limit ends the connection, instead of being reset alone.
+  /// Whether a stream above the limit ends the connection instead of being reset.
   public var endsAboveLimit: Bool {
     get { state.pointee.endsAboveLimit }
     set { state.pointee.endsAboveLimit = newValue }
   }
 
-  /// Sends GOAWAY; streams above `lastStreamID` (the newest one unless told) are not processed.
+  /// Sends GOAWAY; streams above `lastStreamID` (by default the newest one) are not processed.
   public func sendGoAway(lastStreamID: Int32? = nil, code: UInt32, debug: [UInt8]) {
     state.pointee.isGoingAway = true
     nghttp2_submit_goaway(
@@ -135,7 +135,7 @@ public final class HTTP2ServerSession: ServerSession {
       case .other(let bytes): try tell(bytes)
       case .block(let head, let frame):
         if head.stream & 1 == 1, !numbers.take(Int32(bitPattern: head.stream)) {
-          // nghttp2 takes it for a stream that is closed.
+          // nghttp2 treats the stream as closed.
           nghttp2_session_terminate_session(session, HTTP2ErrorCode.protocolError)
         }
         if readsBlocks { try read(head, frame) } else { try tell(frame) }
@@ -146,7 +146,7 @@ public final class HTTP2ServerSession: ServerSession {
     frames.dataStreams.removeAll(keepingCapacity: true)
   }
 
-  /// nghttp2 ignores DATA and HEADERS on a stream that is closed; RFC 9113 §5.1 wants STREAM_CLOSED for them.
+  /// nghttp2 ignores DATA and HEADERS on a closed stream; RFC 9113 §5.1 requires STREAM_CLOSED for them.
   private func refuseIfClosed(_ stream: Int32) throws(ConnectionFailure) {
     guard stream > 0, stream <= state.pointee.newestStream,
       nghttp2_session_get_stream_remote_close(session, stream) == -1
@@ -163,7 +163,7 @@ public final class HTTP2ServerSession: ServerSession {
     let isPrepared = blocks.read(head, frame, request)
     if isPrepared { state.pointee.prepared = request }
     defer {
-      // nghttp2 has taken a prepared one if it has begun the stream.
+      // nghttp2 has taken a prepared request if it has begun the stream.
       if !isPrepared || state.pointee.prepared != nil { pool.recycle(request) }
       state.pointee.prepared = nil
     }
@@ -180,14 +180,14 @@ public final class HTTP2ServerSession: ServerSession {
     }
   }
 
-  /// nghttp2's errors about a client that sends what only costs: more PINGs or SETTINGS than it reads the
-  /// answers to, or header blocks without an end.
+  /// The nghttp2 errors for clients that only cause work: PINGs or SETTINGS whose acknowledgements they do not read, or
+  /// header blocks without an end.
   private static let floods = [
     NGHTTP2_ERR_FLOODED.rawValue, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue,
   ]
 
-  /// The last frame to a client whose flood ended the session, which sends nothing any more: GOAWAY with
-  /// ENHANCE_YOUR_CALM (RFC 9113 §10.5). nil for every other end.
+  /// The last frame to a client whose flood ended the session, which sends nothing more: GOAWAY with ENHANCE_YOUR_CALM
+  /// (RFC 9113 §10.5). nil in all other cases.
   public var farewell: [UInt8]? {
     guard state.pointee.isFlooded else { return nil }
     let payload =
@@ -196,7 +196,7 @@ public final class HTTP2ServerSession: ServerSession {
     return ServerFaults.frame(type: NGHTTP2_GOAWAY, payload)
   }
 
-  /// As on the client's side.
+  /// Same as on the client's side.
   public func produceOutput(
     into buffer: inout ByteBuffer, upTo limit: Int
   ) throws(ConnectionFailure) -> Bool {
@@ -215,7 +215,7 @@ public final class HTTP2ServerSession: ServerSession {
     return true
   }
 
-  /// The connection is gone: lets go of every request.
+  /// Releases every request after the connection is gone.
   public func abandon() {
     while let request = state.pointee.open.first { state.pointee.close(request) }
   }

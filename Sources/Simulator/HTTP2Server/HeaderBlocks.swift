@@ -3,31 +3,31 @@ import Bytes
 import CNghttp2
 import HTTP2Engine
 
-/// Reads a client's header blocks in nghttp2's place, which decodes and checks each byte of a provider token again with
-/// every push. nghttp2 is told of every request and keeps its streams, its windows and its limits:
+/// Reads a client's header blocks instead of nghttp2, which decodes and checks each byte of a provider token again with
+/// every push. nghttp2 is told of every request and manages its streams, windows and limits:
 ///
-/// - A request beyond doubt (the four pseudo-header fields once each and first, names and values of ordinary characters,
-///   nothing that HTTP/2 has rules for but `content-length`) is told in a few bytes, and its fields are put into the
-///   request here.
-/// - Every other block is told field by field, as literals, and judged by nghttp2.
+/// - A plain request (the four pseudo-header fields once each and first, names and values of ordinary characters, no
+///   field that HTTP/2 has rules for except `content-length`) is passed to nghttp2 in a few bytes, and its fields are
+///   stored in the request here.
+/// - Every other block is passed field by field, as literals, for nghttp2 to check.
 struct HeaderBlocks: ~Copyable {
   private var decoder: HeaderDecoder
-  /// The newest stream that began.
+  /// The newest stream that was started.
   private var newest: UInt32 = 0
-  /// Fragments of a block whose end has not come.
+  /// The fragments of an incomplete block.
   private var fragments = ByteBuffer(capacity: 0)
   private var isOpen = false
   private let scratch: BlockScratch
-  /// The fields of the last block by their places.
+  /// The fields of the last block by index.
   private let repeated: UnsafeMutablePointer<RepeatedField>
 
-  /// No block's fields count for more, nor are more bytes of one kept while it has no end.
+  /// The largest size of a block's fields, and of an incomplete block's fragments, in bytes.
   private static let listLimit = 1 << 20
 
   init(_ scratch: BlockScratch) {
     self.scratch = scratch
     decoder = HeaderDecoder(listLimit: Self.listLimit)
-    // nghttp2 sees each change of the table's size, and knows how large the table may be.
+    // nghttp2 sees each change of the table's size, and knows the maximum.
     decoder.changeLimit(.max)
     repeated = .allocate(capacity: RepeatedField.places)
     for place in 0..<RepeatedField.places { (repeated + place).initialize(to: RepeatedField()) }
@@ -38,13 +38,13 @@ struct HeaderBlocks: ~Copyable {
     repeated.deallocate()
   }
 
-  /// The bytes to tell nghttp2 after `read`; valid until the next one.
+  /// The bytes for nghttp2 after `read`; valid until the next one.
   var output: UnsafeRawBufferPointer { scratch.frames.bytes }
 
   /// Reads a HEADERS or CONTINUATION frame.
   ///
   /// - Parameter request: An empty one.
-  /// - Returns: true if it has the fields now, and nghttp2 is told in short; else it is of no use.
+  /// - Returns: Whether it now has the fields, with a short form for nghttp2; otherwise it is unused.
   mutating func read(
     _ head: FrameHead, _ frame: UnsafeRawBufferPointer,
     _ request: UnsafeMutablePointer<ServerRequest>
@@ -55,7 +55,7 @@ struct HeaderBlocks: ~Copyable {
       return false
     }
     guard let (priority, fragment) = Self.parts(head, frame) else {
-      // nghttp2 says what is wrong with it, and the connection ends.
+      // nghttp2 reports the error, and the connection ends.
       scratch.frames.append(frame)
       return false
     }
@@ -73,7 +73,7 @@ struct HeaderBlocks: ~Copyable {
     return isPrepared
   }
 
-  /// The priority fields and the fragment of a block; nil if the frame contradicts itself.
+  /// The priority fields and the fragment of a block; nil if the frame is inconsistent.
   private static func parts(
     _ head: FrameHead, _ frame: UnsafeRawBufferPointer
   ) -> (priority: UnsafeRawBufferPointer, fragment: UnsafeRawBufferPointer)? {
@@ -93,7 +93,7 @@ struct HeaderBlocks: ~Copyable {
     )
   }
 
-  /// nghttp2 sees a CONTINUATION for each that came, and counts them; the block is in the last one.
+  /// Passes a CONTINUATION to nghttp2 for each one received, so that it counts them; the last one contains the block.
   private mutating func continueBlock(
     _ head: FrameHead, _ frame: UnsafeRawBufferPointer,
     _ request: UnsafeMutablePointer<ServerRequest>
@@ -129,7 +129,7 @@ struct HeaderBlocks: ~Copyable {
     } while start < scratch.literals.count
   }
 
-  /// One frame with a part of `literals`.
+  /// Writes a frame with a part of `literals`.
   private mutating func write(
     _ head: FrameHead, _ priority: UnsafeRawBufferPointer?, from start: Int, upTo end: Int,
     isEnd: Bool
@@ -162,7 +162,7 @@ struct HeaderBlocks: ~Copyable {
         guard try decodeField(block, &position, updates: updates, request, &told) else { break }
       }
     } catch {
-      // An index that no table has: nghttp2 ends the connection with COMPRESSION_ERROR.
+      // An index outside the table: nghttp2 ends the connection with COMPRESSION_ERROR.
       scratch.literals.removeAll()
       scratch.literals.append(0x80)
       return false
@@ -176,9 +176,9 @@ struct HeaderBlocks: ~Copyable {
     return true
   }
 
-  /// Reads the next field; false at the block's end.
+  /// Reads the next field; returns false at the block's end.
   ///
-  /// - Parameter updates: The bytes of changes of the table's size, which the decoder has to see before the first field.
+  /// - Parameter updates: The bytes of table size updates, which the decoder must see before the first field.
   private mutating func decodeField(
     _ block: UnsafeRawBufferPointer, _ position: inout Int, updates: Int,
     _ request: UnsafeMutablePointer<ServerRequest>, _ told: inout ToldRequest
@@ -213,7 +213,7 @@ struct HeaderBlocks: ~Copyable {
     return true
   }
 
-  /// The number of bytes of changes of the table's size at the beginning of a block (RFC 7541 §6.3).
+  /// The length of the table size updates at the start of a block (RFC 7541 §6.3).
   private static func sizeUpdates(of block: UnsafeRawBufferPointer) -> Int {
     var place = 0
     while place < block.count, block[place] & 0xE0 == 0x20 {
@@ -228,23 +228,23 @@ struct HeaderBlocks: ~Copyable {
   }
 }
 
-/// The memory in which a block is written as nghttp2 is told of it: the block, and the frames around it. One for all
-/// connections of a loop, because nothing in it outlives a call.
+/// The memory in which a block is written for nghttp2: the block, and the frames around it. Shared by all connections
+/// of a loop, because nothing in it outlives a call.
 final class BlockScratch {
   @exclusivity(unchecked) fileprivate(set) var literals = ByteBuffer(capacity: 1_024)
   @exclusivity(unchecked) fileprivate(set) var frames = ByteBuffer(capacity: 1_024)
 }
 
-/// The part of a block that has been decoded so far: a plain request, or literals.
+/// The decoded part of a block: a plain request, or literals.
 private struct ToldRequest {
   var isPlain: Bool
   var plain = PlainRequest()
-  /// Fields so far.
+  /// The number of fields so far.
   var count = 0
-  /// The field that comes next is a literal that is never indexed (RFC 7541 §6.2.3).
+  /// Whether the next field is a literal that is never indexed (RFC 7541 §6.2.3).
   var isNeverIndexed = false
 
-  /// - Parameter isKnown: A field with this name and value was taken before, and was ordinary.
+  /// - Parameter isKnown: A field with this name and value was accepted before, and was ordinary.
   @inline(__always)
   mutating func take(
     _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isKnown: Bool,

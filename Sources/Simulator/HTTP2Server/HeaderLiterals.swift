@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 
-/// Header fields as literals that enter no table, without Huffman coding (RFC 7541 §6.2.2, §6.2.3).
+/// Writes header fields as literals that enter no table, without Huffman coding (RFC 7541 §6.2.2, §6.2.3).
 enum HeaderLiterals {
   static func write(
     _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isNeverIndexed: Bool,
@@ -12,7 +12,7 @@ enum HeaderLiterals {
     write(value, into: &buffer)
   }
 
-  /// The fields that a request has kept.
+  /// Writes the fields that a request has kept.
   static func write(
     fieldsOf request: UnsafeMutablePointer<ServerRequest>, into buffer: inout ByteBuffer
   ) {
@@ -23,7 +23,7 @@ enum HeaderLiterals {
     }
   }
 
-  /// A string with its length (RFC 7541 §5.1, §5.2).
+  /// Writes a string with its length (RFC 7541 §5.1, §5.2).
   private static func write(_ text: UnsafeRawBufferPointer, into buffer: inout ByteBuffer) {
     if text.count < 127 {
       buffer.append(UInt8(text.count))

@@ -2,14 +2,14 @@
 import Bytes
 import Glibc
 
-/// Judges whether a request's header fields are beyond doubt (RFC 9113 §8.2, §8.3). What is unusual is not wrong:
-/// nghttp2 judges it.
+/// Checks whether a request's header fields are certainly valid (RFC 9113 §8.2, §8.3). Unusual fields may be valid too:
+/// nghttp2 checks them.
 struct PlainRequest {
   private var method = false
   private var scheme: UInt8 = 0
   private var path = false
   private var authority = false
-  /// A field that is none of the four has come.
+  /// Whether a field other than the four has occurred.
   private var isPastPseudo = false
   /// The value of `content-length`, up to nine digits.
   private var declared: (digits: UInt64, count: Int) = (0, 0)
@@ -17,12 +17,12 @@ struct PlainRequest {
   private static let http: UInt8 = 0x86
   private static let https: UInt8 = 0x87
 
-  /// The four pseudo-header fields were there.
+  /// Whether all four pseudo-header fields were present.
   var isComplete: Bool { method && scheme != 0 && path && authority }
 
-  /// Takes the next field into account, whose value is ordinary; false if it is not beyond doubt.
+  /// Adds the next field, whose value is ordinary; returns false if it is not certainly valid.
   ///
-  /// - Parameter isKnown: It was taken before.
+  /// - Parameter isKnown: Whether the same field was accepted before.
   @inline(__always)
   mutating func takes(
     _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, isKnown: Bool
@@ -58,7 +58,7 @@ struct PlainRequest {
     return true
   }
 
-  /// HTTP/2 has rules for a few names; it knows them all by their lengths.
+  /// Checks the few names that HTTP/2 has rules for, which the lengths tell apart.
   private mutating func acceptsRegular(
     _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
   ) -> Bool {
@@ -85,8 +85,8 @@ struct PlainRequest {
     return true
   }
 
-  /// The request for nghttp2: the pseudo-header fields with other values that are as good, and `content-length`, which
-  /// it holds against the body.
+  /// Writes the request for nghttp2: the pseudo-header fields with other valid values, and `content-length`, which it
+  /// compares with the body.
   func writeShort(into block: inout ByteBuffer) {
     block.append(Self.post)
     block.append(scheme)
@@ -96,7 +96,7 @@ struct PlainRequest {
     block.append(1)
     block.append(UInt8(ascii: "h"))
     guard declared.count > 0 else { return }
-    // Index 28 of the static table: a prefix of four bits and what exceeds it.
+    // Index 28 of the static table: a four-bit prefix and the remainder.
     block.append(0x0F)
     block.append(28 - 15)
     block.append(UInt8(declared.count))
@@ -111,7 +111,7 @@ struct PlainRequest {
 
   // MARK: Characters
 
-  /// Visible ASCII characters and spaces, none at either end.
+  /// Whether the value has only visible ASCII characters and spaces, with no space at either end.
   static func isOrdinary(_ value: UnsafeRawBufferPointer) -> Bool {
     guard let first = value.first, let last = value.last else { return true }
     guard first != UInt8(ascii: " "), last != UInt8(ascii: " ") else { return false }
@@ -121,7 +121,7 @@ struct PlainRequest {
     var place = 0
     while place + 8 <= value.count {
       let word = value.loadUnaligned(fromByteOffset: place, as: UInt64.self)
-      // The high bit of a byte comes up above 0x7F, below 0x20, and at 0x7F.
+      // The high bit of a byte is set above 0x7F, below 0x20, and at 0x7F.
       let below = ((word | high) &- ones &* 0x20) ^ high
       let delete = (word & ~high) &+ ones
       odd |= word | below | delete

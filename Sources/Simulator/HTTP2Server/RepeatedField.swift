@@ -2,18 +2,18 @@
 import Bytes
 import Glibc
 
-/// A field of the last block: what comes again with every push, such as the provider token, is not decoded again.
+/// A field of the last block, so that fields repeated with every push, such as the provider token, are decoded once.
 struct RepeatedField: ~Copyable {
-  /// So many fields of a block are remembered.
+  /// The number of fields of a block that are remembered.
   static let places = 16
 
-  /// The field as it was coded, its name and its value.
+  /// The encoded field, its name and its value.
   private var bytes = ByteBuffer(capacity: 0)
   private var codedCount: Int32 = 0
   private var nameCount: Int32 = 0
   private var generation = -1
 
-  /// Its length if it stands in `block` at `position`; nil if something else stands there, or the compression table
+  /// Returns the field's length if it is in `block` at `position`; nil if something else is, or the HPACK dynamic table
   /// has changed.
   @inline(__always)
   func length(
@@ -33,7 +33,7 @@ struct RepeatedField: ~Copyable {
     UnsafeRawBufferPointer(rebasing: bytes.bytes[Int(codedCount + nameCount)...])
   }
 
-  /// Remembers a field, unless it enters the compression table: that happens with every such field.
+  /// Remembers a field, unless it is to be added to the HPACK dynamic table: each occurrence adds it again.
   mutating func keep(
     _ field: UnsafeRawBufferPointer, _ name: UnsafeRawBufferPointer,
     _ value: UnsafeRawBufferPointer, _ generation: Int

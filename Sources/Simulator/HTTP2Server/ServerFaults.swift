@@ -3,42 +3,42 @@ import Bytes
 import CNghttp2
 import HTTP2
 
-/// Frames that a server keeps to itself.
+/// Frames that a server suppresses.
 public struct MutedFrames: OptionSet, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
   /// Acknowledgements of PING.
   public static let pingAnswers = MutedFrames(rawValue: 1)
-  /// Not a single frame goes out.
+  /// All frames.
   public static let everything = MutedFrames(rawValue: 2)
 }
 
-/// Unusual but lawful forms of an answer (RFC 9113 §6.1, §6.2, §6.10, §8.1).
+/// Unusual but valid forms of a response (RFC 9113 §6.1, §6.2, §6.10, §8.1).
 public struct AnswerShape: OptionSet, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
-  /// Every byte of the body in a DATA frame of its own.
+  /// Sends every byte of the body in its own DATA frame.
   public static let manyDataFrames = AnswerShape(rawValue: 1)
-  /// The header block in two frames, HEADERS and CONTINUATION.
+  /// Splits the header block into two frames, HEADERS and CONTINUATION.
   public static let continuation = AnswerShape(rawValue: 2)
-  /// Padding on HEADERS and DATA.
+  /// Adds padding to HEADERS and DATA.
   public static let padding = AnswerShape(rawValue: 4)
-  /// A trailer field after the body.
+  /// Adds a trailer field after the body.
   public static let trailers = AnswerShape(rawValue: 8)
-  /// A 103 before the answer.
+  /// Sends a 103 before the response.
   public static let informational = AnswerShape(rawValue: 16)
 }
 
-/// The changes that a server makes to its own frames before they leave: drops, holds, reshapes, adds. nghttp2 knows
-/// nothing of it, so its view of the streams stays right whatever the client is shown.
+/// The changes that a server makes to its own frames before sending: drops, holds, reshapes, adds. nghttp2 does not see
+/// them, so its state of the streams stays correct.
 struct ServerFaults {
   var muted: MutedFrames = []
   var holdsWindowUpdates = false
-  /// WINDOW_UPDATE frames that are delayed.
+  /// WINDOW_UPDATE frames that are held back.
   private var delayed: [UInt8] = []
-  /// Bytes that go out before anything else.
+  /// Bytes to send before anything else.
   private var pending: [UInt8] = []
-  /// The streams whose answers have an unusual form.
+  /// The streams whose responses have an unusual form.
   var shapes: [Int32: AnswerShape] = [:]
 
   private static let headerSize = 9
@@ -59,17 +59,17 @@ struct ServerFaults {
 
   mutating func discardPending() { pending = [] }
 
-  /// Queues bytes behind those that are pending.
+  /// Appends bytes to the pending ones.
   mutating func add(_ bytes: some Sequence<UInt8>) { pending += bytes }
 
-  /// Lets go of the WINDOW_UPDATE frames.
+  /// Releases the WINDOW_UPDATE frames.
   mutating func releaseWindowUpdates() {
     holdsWindowUpdates = false
     add(delayed)
     delayed = []
   }
 
-  /// One frame of nghttp2 on its way out.
+  /// Processes a frame that nghttp2 sends.
   mutating func pass(_ frame: UnsafeRawBufferPointer, into buffer: inout ByteBuffer) {
     guard frame.count >= Self.headerSize else { return buffer.append(frame) }
     if muted.contains(.everything) { return }
@@ -136,7 +136,7 @@ struct ServerFaults {
     bytes.withUnsafeBytes { buffer.append($0) }
   }
 
-  /// A frame as it stands on the wire (RFC 9113 §4.1).
+  /// Encodes a frame (RFC 9113 §4.1).
   static func frame(
     type: nghttp2_frame_type, flags: UInt8 = 0, stream: UInt32 = 0, _ payload: [UInt8]
   ) -> [UInt8] {
@@ -151,7 +151,7 @@ struct ServerFaults {
     [UInt8(value >> 24), UInt8(value >> 16 & 255), UInt8(value >> 8 & 255), UInt8(value & 255)]
   }
 
-  /// Queues the trailer field that ends an answer.
+  /// Queues the trailer field that ends a response.
   static func submitTrailers(_ session: OpaquePointer?, _ stream: Int32) {
     var headers = HeaderList()
     headers.append("x-trailer", "end")

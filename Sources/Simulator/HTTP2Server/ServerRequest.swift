@@ -8,46 +8,45 @@ public struct HeaderField {
   var nameCount: UInt32
   var valueStart: UInt32
   var valueCount: UInt32
-  /// The client forbade to keep it in the compression table (RFC 7541 §6.2.3).
+  /// Whether the client sent it as a never-indexed literal (RFC 7541 §6.2.3).
   var isNeverIndexed = false
 }
 
-/// A complete request as a server sees it: every header field in the order of arrival (repeated ones
-/// too) and the body. Pooled memory: valid until it has been answered.
+/// A complete request as received: every header field in order of arrival, including repeated ones, and the body.
+/// Pooled memory: valid until it has been answered.
 public struct ServerRequest: ListMember {
-  /// Fields beyond this many are counted but not kept.
+  /// The number of fields that are kept; further ones are only counted.
   public static let fieldCapacity = 48
-  /// A body is kept up to this size and counted beyond it.
+  /// The size up to which a body is kept; further bytes are only counted.
   public static let bodyCapacity = 16 * 1_024
 
   public static let scratchCapacity = 256
 
-  /// The stream it came in on.
+  /// The id of its stream.
   public internal(set) var streamID: Int32 = 0
-  /// The token of the connection it came in on.
+  /// The token of its connection.
   public internal(set) var connectionToken: UInt64 = 0
-  /// Fields received; more than `fieldCapacity` means that some are missing here.
+  /// The number of received fields; if above `fieldCapacity`, some are missing here.
   public internal(set) var fieldCount = 0
-  /// Size of the header list as RFC 9113 §6.5.2 counts it: names, values and 32 bytes a field, kept or not.
+  /// The size of the header list (RFC 9113 §6.5.2): names, values and 32 bytes per field, including fields not kept.
   public internal(set) var headerListSize = 0
-  /// Bytes of the body received; more than `body.count` means that the end is missing here.
+  /// The size of the received body; if above `body.count`, the end is missing here.
   public internal(set) var bodyTotal = 0
-  /// 256 bytes free for the owner, e.g. header values of the answer; they last until the stream
-  /// closes.
+  /// 256 bytes for the owner's use, such as header values of the response; valid until the stream closes.
   public let scratch: UnsafeMutablePointer<UInt8>
-  /// Free for the owner, e.g. the time at which to answer.
+  /// For the owner's use, such as the time of the response.
   public var due: UInt64 = 0
-  /// Free for the owner, e.g. the list it waits in.
+  /// For the owner's use, such as the list it waits in.
   public var link: UnsafeMutablePointer<ServerRequest>?
-  /// Free for the owner, e.g. which answer it gets.
+  /// For the owner's use, such as the planned response.
   public var verdict: UInt32 = 0
-  /// Free for the owner, e.g. in which unusual form the answer comes; 0 at first.
+  /// For the owner's use, such as the form of the response; initially 0.
   public var form: UInt32 = 0
 
-  /// nil once the stream or the connection is gone: an answer cannot be sent.
+  /// The connection; nil once the stream or connection is gone and a response cannot be sent.
   var connection: Unmanaged<HTTP2ServerConnection>?
   var isHeld = false
-  /// Its header fields are complete, its body is not, and it has not been reported yet.
+  /// Whether its header fields are complete, its body is not, and it has not been announced yet.
   var isEarly = false
   var wasAnnounced = false
   var hasTrailers = false
@@ -69,10 +68,10 @@ public struct ServerRequest: ListMember {
     scratch = .allocate(capacity: Self.scratchCapacity)
   }
 
-  /// The stream is still open: an answer would be sent.
+  /// Whether the stream is still open, so that a response would be sent.
   public var isAlive: Bool { connection != nil }
 
-  /// Fields kept.
+  /// The number of fields kept.
   public var keptFields: Int { min(fieldCount, Self.fieldCapacity) }
 
   /// The name of field `index`, in lower case.
@@ -86,10 +85,10 @@ public struct ServerRequest: ListMember {
       start: bytes + Int(fields[index].valueStart), count: Int(fields[index].valueCount))
   }
 
-  /// Field `index` came as a literal that is never indexed (RFC 7541 §6.2.3).
+  /// Whether field `index` was sent as a never-indexed literal (RFC 7541 §6.2.3).
   public func isNeverIndexed(_ index: Int) -> Bool { fields[index].isNeverIndexed }
 
-  /// The body, as far as it was kept.
+  /// The part of the body that was kept.
   public var body: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: bytes + bodyStart, count: count - bodyStart)
   }
@@ -139,10 +138,10 @@ public struct ServerRequest: ListMember {
     headerListSize += nameCount + valueCount + Self.fieldOverhead
   }
 
-  /// The size that a field counts for beyond its name and value (RFC 9113 §6.5.2).
+  /// The overhead of a field beyond its name and value (RFC 9113 §6.5.2).
   private static let fieldOverhead = 32
 
-  /// The body's length by the `content-length` of the request; nil when it says nothing.
+  /// The value of the request's `content-length`; nil if absent or invalid.
   var declaredLength: Int? {
     let name: StaticString = "content-length"
     for index in 0..<keptFields where fields[index].nameCount == UInt32(name.utf8CodeUnitCount) {
@@ -175,16 +174,16 @@ public struct ServerRequest: ListMember {
   }
 }
 
-/// The requests of all connections of one loop, used again and again. Owned by one thread.
+/// The requests of all connections of one loop, reused. Owned by one thread.
 public final class ServerRequestPool {
   @exclusivity(unchecked) private var free: [UnsafeMutablePointer<ServerRequest>] = []
   private var all: [UnsafeMutablePointer<ServerRequest>] = []
   @exclusivity(unchecked) private var ready: [UnsafeMutablePointer<ServerRequest>] = []
   private var early: [UnsafeMutablePointer<ServerRequest>] = []
 
-  /// Keep header fields and bodies. Without it a request has neither, and its session is the one for load tests.
+  /// Whether header fields and bodies are kept. If not, the sessions are those for load tests.
   public let keepsContent: Bool
-  /// The memory of their sessions.
+  /// The memory of the loop's sessions.
   let sessionMemory = SessionMemory()
   let blockScratch = BlockScratch()
 
@@ -199,21 +198,19 @@ public final class ServerRequestPool {
     }
   }
 
-  /// Replaces `list` by the requests that became complete since the last call. Each must be answered
-  /// or dropped, once.
+  /// Replaces `list` with the requests completed since the last call. Each must be answered or dropped, once.
   public func drainReady(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
     list.removeAll(keepingCapacity: true)
     guard !ready.isEmpty else { return }
     swap(&list, &ready)
   }
 
-  /// Replaces `list` by the requests that were found to be larger than their connection's
-  /// `earlyAnswerLimit` since the last call, and are not complete. They belong to their
-  /// streams: answer them in the same turn, or not at all until they are ready.
+  /// Replaces `list` with the incomplete requests found to exceed their connection's `earlyAnswerLimit` since the last
+  /// call. They belong to their streams: answer them in the same turn, or not before they are ready.
   public func drainEarly(into list: inout [UnsafeMutablePointer<ServerRequest>]) {
     list.removeAll(keepingCapacity: true)
     guard !early.isEmpty else { return }
-    // One that was completed or given up since has lost its mark, or stands here twice.
+    // Requests completed or cancelled since then have lost their mark, or occur here twice.
     for request in early where request.pointee.isEarly {
       request.pointee.isEarly = false
       list.append(request)
@@ -221,7 +218,7 @@ public final class ServerRequestPool {
     early.removeAll(keepingCapacity: true)
   }
 
-  /// An empty request. Sessions take theirs by themselves.
+  /// Returns an empty request. Sessions take their own.
   public func take() -> UnsafeMutablePointer<ServerRequest> {
     if let request = free.popLast() { return request }
     let request = UnsafeMutablePointer<ServerRequest>.allocate(capacity: 1)

@@ -7,24 +7,24 @@ public protocol ServerSession: AnyObject {
   /// Streams on which a request is being received or answered.
   var openStreams: Int { get }
   var isGoingAway: Bool { get }
-  /// Nothing is to be read or written any more.
+  /// Whether nothing more is to be read or written.
   var isFinished: Bool { get }
   /// The newest stream that the client has opened.
   var lastStreamID: Int32 { get }
-  /// The client's error, in words.
+  /// A description of the client's error.
   var complaint: String? { get }
-  /// The last frame to a client that is thrown out; nil if there is none.
+  /// The last frame to a client that is disconnected; nil if there is none.
   var farewell: [UInt8]? { get }
 
   func attach(_ connection: HTTP2ServerConnection)
-  /// Queues the first SETTINGS of a session that was made without.
+  /// Queues the first SETTINGS of a session created without.
   func start(_ settings: SessionSettings)
   func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure)
-  /// Appends what is to be sent; whether there is more of it.
+  /// Appends the bytes to send; returns whether there are more.
   func produceOutput(
     into buffer: inout ByteBuffer, upTo limit: Int
   ) throws(ConnectionFailure) -> Bool
-  /// Answers a request. Header values and `body` must stay where they are until the stream closes.
+  /// Answers a request. Header values and `body` must stay valid until the stream closes.
   func respond(
     _ request: UnsafeMutablePointer<ServerRequest>, _ headers: borrowing HeaderList,
     body: UnsafeRawBufferPointer)
@@ -32,9 +32,9 @@ public protocol ServerSession: AnyObject {
   func reset(_ streamID: Int32, code: UInt32)
   /// Sends SETTINGS with new values.
   func update(_ change: SettingsChange)
-  /// Sends GOAWAY; streams above `lastStreamID` (the newest one unless told) are not processed.
+  /// Sends GOAWAY; streams above `lastStreamID` (by default the newest one) are not processed.
   func sendGoAway(lastStreamID: Int32?, code: UInt32, debug: [UInt8])
-  /// The connection is gone: lets go of every request.
+  /// Releases every request after the connection is gone.
   func abandon()
   func drainNotices() -> [ConnectionNotice]
   func post(_ notice: ConnectionNotice)

@@ -3,7 +3,7 @@ import CNghttp2
 public import HTTP2
 
 extension SessionSettings {
-  /// The SETTINGS that APNs was seen to send.
+  /// The SETTINGS that APNs was observed to send.
   public static func gateway(maxConcurrentStreams: UInt32) -> SessionSettings {
     var settings = SessionSettings()
     settings.maxConcurrentStreams = maxConcurrentStreams
@@ -15,11 +15,11 @@ extension SessionSettings {
   }
 }
 
-/// New values for SETTINGS that a server has sent before; nil leaves a value as it is.
+/// New values for SETTINGS that a server has sent before; nil leaves a value unchanged.
 public struct SettingsChange: Sendable, Equatable {
   public var maxConcurrentStreams: UInt32?
   public var headerTableSize: UInt32?
-  /// A size that stands in front of the other one in the same frame.
+  /// A table size sent before the other one in the same frame.
   public var passingTableSize: UInt32?
   public var initialWindowSize: UInt32?
   public var maxHeaderListSize: UInt32?

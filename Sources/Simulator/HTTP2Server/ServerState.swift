@@ -9,35 +9,35 @@ struct ServerState {
   /// The connection, which outlives its session.
   var connection: Unmanaged<HTTP2ServerConnection>?
   private(set) var open = OpenList<ServerRequest>()
-  /// A request whose header fields are complete, before nghttp2 is told of it.
+  /// A request with complete header fields, before nghttp2 is told of it.
   var prepared: UnsafeMutablePointer<ServerRequest>?
-  /// The request whose header block is being read by nghttp2.
+  /// The request whose header block nghttp2 is reading.
   var current: UnsafeMutablePointer<ServerRequest>?
   var notices: [ConnectionNotice] = []
   var isGoingAway = false
   var complaint: String?
-  /// Requests whose body is larger than this, or says so, are announced before their end; nil announces none.
+  /// The body size above which requests are announced before their end; nil announces none.
   var earlyAnswerLimit: Int?
-  /// Streams that the client may have open, as it was told last.
+  /// The concurrent stream limit last sent to the client.
   var streamLimit = UInt32.max
   /// The newest stream that the client has begun.
   private(set) var newestStream: Int32 = 0
-  /// A stream above the limit ends the connection.
+  /// Whether a stream above the limit ends the connection.
   var endsAboveLimit = false
-  /// Streams that the client has reset, less those that were answered.
+  /// The number of streams reset by the client, minus the answered ones.
   var resetDebt = 0
-  /// The client sends what only costs: the connection is to end with ENHANCE_YOUR_CALM.
+  /// Whether the client floods the server, so that the connection must end with ENHANCE_YOUR_CALM.
   var isFlooded = false
 
-  /// So many more streams may be reset than are answered. nghttp2's own limit is of the same size, and ends
-  /// a connection with INTERNAL_ERROR.
+  /// The number of resets beyond the answered streams that is allowed. nghttp2's own limit is the same, and ends a
+  /// connection with INTERNAL_ERROR.
   static let resetLimit = 1_000
 
   static func from(_ user: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<ServerState> {
     user.unsafelyUnwrapped.assumingMemoryBound(to: ServerState.self)
   }
 
-  /// The request of a new stream; nil when the client has opened too many.
+  /// Returns the request of a new stream; nil if the client has opened too many.
   mutating func begin(_ stream: Int32) -> UnsafeMutablePointer<ServerRequest>? {
     newestStream = stream
     guard open.count < Int(streamLimit) else { return nil }
@@ -49,7 +49,7 @@ struct ServerState {
     return request
   }
 
-  /// The client has reset a stream; false when it has done so too often ("rapid reset", CVE-2023-44487).
+  /// Counts a stream reset by the client; returns false if there were too many ("rapid reset", CVE-2023-44487).
   mutating func countReset() -> Bool {
     resetDebt += 1
     if resetDebt > Self.resetLimit { isFlooded = true }
@@ -58,8 +58,8 @@ struct ServerState {
 
   mutating func countAnswer() { resetDebt = max(0, resetDebt - 1) }
 
-  /// More of a request is here: announces it if it is too large for an answer at its end. Usually there is no such
-  /// limit, and then the state is not copied for the call.
+  /// Announces a request that has grown too large for a response at its end. Usually there is no limit, and then the
+  /// state is not copied for the call.
   @inline(__always)
   static func announceIfLarge(
     _ request: UnsafeMutablePointer<ServerRequest>, _ state: UnsafeMutablePointer<ServerState>
@@ -78,7 +78,7 @@ struct ServerState {
     pool.announce(request)
   }
 
-  /// The stream is over. A request that the owner still holds goes back when it lets go.
+  /// Handles the end of a stream. A request that the owner still holds is recycled when the owner releases it.
   mutating func close(_ request: UnsafeMutablePointer<ServerRequest>) {
     open.remove(request)
     if current == request { current = nil }
@@ -118,7 +118,7 @@ enum ServerCallbacks {
       return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
     }
     nghttp2_session_set_stream_user_data(session, frame.pointee.hd.stream_id, request)
-    // The fields of a prepared one stand in it already.
+    // The fields of a prepared request are already in it.
     if state.pointee.prepared == nil { state.pointee.current = request }
     state.pointee.prepared = nil
     return 0
@@ -184,7 +184,7 @@ enum ServerCallbacks {
     return 0
   }
 
-  /// Copies the next part of an answer's body.
+  /// Copies the next part of a response's body.
   static let readBody: nghttp2_data_source_read_callback = {
     session, stream, buffer, capacity, flags, source, _ in
     let request = source.unsafelyUnwrapped.pointee.ptr.assumingMemoryBound(to: ServerRequest.self)

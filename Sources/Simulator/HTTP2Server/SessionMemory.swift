@@ -4,9 +4,9 @@ import Glibc
 
 /// The memory of all nghttp2 sessions of one loop. Owned by one thread; outlives the sessions.
 ///
-/// - Small blocks, of which each request takes a few, are used again without a call of malloc.
-/// - All sessions write their frames into one block. Each would have 16 KiB of its own, more than half of what an idle
-///   connection occupies, and what is in it is copied before another session writes
+/// - Small blocks, of which each request needs a few, are reused without calling malloc.
+/// - All sessions write their frames into one block. Otherwise each would have its own 16 KiB, more than half of an
+///   idle connection's memory. Its contents are copied before another session writes
 ///   (`HTTP2ServerSession.produceOutput`).
 final class SessionMemory {
   private let state: UnsafeMutablePointer<State>
@@ -35,19 +35,18 @@ final class SessionMemory {
   }
 
   private struct State {
-    /// A session is being made.
+    /// Whether a session is being created.
     var isOpening = false
-    /// The block for frames: the only one of this size that nghttp2 takes for a new session. nil before the first one.
+    /// The block for frames: the only one of this size that a new nghttp2 session allocates. nil before the first one.
     private var frame: UnsafeMutableRawPointer?
     private var frameSize = 0
-    /// For each class of sizes the first free block, which has the address of the next one in it.
+    /// The first free block of each size class, which holds the address of the next one.
     private var free: InlineArray<16, UnsafeMutableRawPointer?> = .init(repeating: nil)
 
-    /// nghttp2's frame buffer holds a payload of the largest size that a client may send without having asked
-    /// (RFC 9113 §4.2), and a header.
+    /// nghttp2's frame buffer holds a header and a payload of the largest size allowed by default (RFC 9113 §4.2).
     private static let smallestFrame = 16_384
     private static let step = 32
-    /// In front of each block, for its size; malloc's alignment.
+    /// The size of the header before each block, which keeps malloc's alignment.
     private static let header = 16
 
     static func of(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutablePointer<State> {
@@ -67,7 +66,7 @@ final class SessionMemory {
       return start + Self.header
     }
 
-    /// The same for all sessions; a second one of a session is its own.
+    /// Returns the shared block; a second one in the same session is the session's own.
     private mutating func frame(_ size: Int) -> UnsafeMutableRawPointer? {
       isOpening = false
       if frame == nil {
@@ -103,7 +102,7 @@ final class SessionMemory {
       free[place] = block
     }
 
-    /// The room in it.
+    /// The usable size of a block.
     private static func size(of block: UnsafeMutableRawPointer) -> Int {
       (block - header).load(as: Int.self)
     }

@@ -2,10 +2,10 @@
 import CNghttp2
 import HTTP2
 
-/// The limit of streams that a client is told, which is not the one that nghttp2 knows: nghttp2 ends a connection at the
-/// first stream above its limit, and APNs resets that stream (`ServerState.streamLimit`).
+/// The stream limit that a client is told, which nghttp2 must not know: nghttp2 ends a connection at the first stream
+/// above its limit, and APNs resets that stream (`ServerState.streamLimit`).
 enum StreamLimit {
-  /// No limit reaches it, and no stream can.
+  /// A bit above every limit and every possible number of streams.
   private static let mark: UInt32 = 1 << 30
   private static let headerSize = 9
   private static let entrySize = 6
@@ -13,7 +13,7 @@ enum StreamLimit {
   /// The limit for nghttp2.
   static func hidden(_ limit: UInt32) -> UInt32 { limit | mark }
 
-  /// Hands on a frame of nghttp2's; SETTINGS (RFC 9113 §6.5) with the limit that the client is to see.
+  /// Passes on a frame of nghttp2's; SETTINGS (RFC 9113 §6.5) with the limit for the client.
   static func reveal(_ frame: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
     guard frame.count > headerSize, UInt32(frame[3]) == NGHTTP2_SETTINGS.rawValue else {
       return body(frame)
@@ -26,7 +26,7 @@ enum StreamLimit {
     bytes.withUnsafeBytes(body)
   }
 
-  /// The end of a connection with a stream too many, as gateways of 2016 put it (pushy#356).
+  /// Ends a connection with a stream too many, as gateways of 2016 did (pushy#356).
   static func end(_ session: OpaquePointer?, lastStreamID: Int32) {
     let words = Array("Maximum active streams violated for this endpoint.".utf8)
     nghttp2_submit_goaway(

@@ -5,7 +5,7 @@ import ServiceKit
 @main
 struct Main {
   static func main() {
-    // Alone: they need no certificate, which everything else does.
+    // These flags work alone and need no certificate, unlike everything else.
     if CommandLine.arguments.dropFirst() == ["--behaviours"] {
       StandardOutput.write(BehaviourReport.text)
       return

@@ -4,18 +4,18 @@ public import Contract
 public import LabCommand
 public import Records
 
-/// Compares, for every notification of a run, what was asked for with what five independent reports say:
-/// receipts, dead letters, the records on the lanes, the gateway's list, and the offsets that readers committed.
+/// Compares, for every notification of a run, the request with five independent reports: receipts, dead letters, the
+/// records on the lanes, the gateway's list, and the committed offsets.
 ///
-/// It sees events in the order in which they were read and nothing else: no clock, no socket.
+/// Its only input is events in the order in which they were read: no clock, no socket.
 public final class Auditor {
-  /// A final answer of the gateway, as its own list and as a receipt have it.
+  /// A final response of the gateway, as in its own list and in a receipt.
   private struct Answer: Hashable {
     let status: UInt16
     let reason: String
   }
 
-  /// The earliest receipt of a notification that says what became of it.
+  /// A notification's earliest receipt with an outcome.
   private struct FirstReceipt {
     let outcome: Outcome
     let answer: Answer?
@@ -25,52 +25,52 @@ public final class Auditor {
   public let ledger = DemoLedger()
   private var firsts: [NotificationID: FirstReceipt] = [:]
   private var answers: [NotificationID: Set<Answer>] = [:]
-  /// The retry records of a notification in the order in which they were read, each as a person reads it.
+  /// The retry records of a notification in the order of reading, as text.
   private var retries: [NotificationID: [String]] = [:]
-  /// When a notification on the longest retry topic is due, in milliseconds since the epoch.
+  /// The time at which a notification on the longest retry topic is due, in milliseconds since the epoch.
   private var longWaits: [NotificationID: Int64] = [:]
-  /// Notifications that stand on any topic that senders read.
+  /// Notifications that are on any topic that senders read.
   private var onLanes: Set<NotificationID> = []
-  /// Records that ended as dead letters, by where they came from.
+  /// The origins of records that became dead letters.
   private var deadOrigins: Set<DeadLetterOrigin> = []
-  /// Dead letters of records that senders read, by reason: what ingest refuses is not among them.
+  /// Dead letters of records that senders read, by reason, without ingest's.
   public private(set) var senderDeadLetters: [String: Int] = [:]
-  /// Notifications that senders made dead letters of.
+  /// Notifications that senders turned into dead letters.
   private var givenUp: Set<NotificationID> = []
-  /// When a notification is of no more use, in milliseconds since the epoch.
+  /// The time at which a notification expires, in milliseconds since the epoch.
   private var ends: [NotificationID: Int64] = [:]
-  /// Devices that got nothing because they were taken for invalid.
+  /// Devices that were sent nothing because they were considered invalid.
   private var suppressed: Set<DemoGateway.Device> = []
-  /// Poison that was written on purpose and must end as a dead letter.
+  /// Malformed records, written on purpose, that must become dead letters.
   private var poison: Set<DeadLetterOrigin> = []
-  /// All poison.
+  /// All records written on purpose.
   private var planted: Set<DeadLetterOrigin> = []
-  /// Times during which the gateway's list was lost with its process, in milliseconds since the epoch.
+  /// Times for which the gateway's list was lost with its process, in milliseconds since the epoch.
   private var blindSpots: [ClosedRange<Int64>] = []
-  /// Notifications that the gateway accepted.
+  /// The number of notifications that the gateway accepted.
   public private(set) var accepted = 0
-  /// When, in milliseconds since the epoch, as far as the gateway's list has them.
+  /// The times of acceptance in the gateway's list, in milliseconds since the epoch.
   public private(set) var acceptedAt: [Int64] = []
-  /// Requests that the gateway answered 503.
+  /// The number of requests that the gateway answered with 503.
   public private(set) var unavailable = 0
-  /// Receipts that say `rejected` without a reason of APNs.
+  /// The number of `rejected` receipts without a reason of APNs.
   public private(set) var rejectedWithoutReason = 0
-  /// Requests that the gateway answered TooManyProviderTokenUpdates.
+  /// The number of requests that the gateway answered with TooManyProviderTokenUpdates.
   public private(set) var tokenRefusals = 0
-  /// Devices that the gateway called unregistered.
+  /// Devices that the gateway reported as unregistered.
   public private(set) var unregistered: Set<DemoGateway.Device> = []
-  /// Devices that registered after the gateway had seen them last: valid, whatever the gateway says.
+  /// Devices that registered after the gateway last saw them: valid, whatever the gateway says.
   public private(set) var registered: Set<DemoGateway.Device> = []
-  /// When a notification came to its lane (milliseconds since the epoch), and for which app.
+  /// The time at which a notification reached its lane (milliseconds since the epoch), and its app.
   private var arrivals: [NotificationID: (at: Int64, app: String)] = [:]
 
-  /// To how many devices a request to users went, by its id, as each of its summaries says.
+  /// The number of devices of each request to users, by request id, according to each of its summaries.
   private(set) var summaries: [String: [Int]] = [:]
 
   /// Pushes with a key.
   var states = StateAudit()
 
-  /// Reasons that are the application's, not the gateway's.
+  /// Reasons that come from the application, not the gateway.
   private static let released = DeviceRelease.Reason.allCases.map { "\($0.word)" }
 
   public init() {}
@@ -104,7 +104,7 @@ public final class Auditor {
     firsts[id] = FirstReceipt(outcome: receipt.outcome, answer: answer, at: receipt.at)
   }
 
-  /// A dead letter of `origin`; `id` where the sender knew it.
+  /// Records a dead letter of `origin`; `id` if the sender knew it.
   public func deadLetter(
     _ origin: DeadLetterOrigin?, id: NotificationID?, isOneToken: Bool, isRequest: Bool,
     reason: String
@@ -122,13 +122,13 @@ public final class Auditor {
     }
   }
 
-  /// A record on a topic that senders read.
+  /// Records a record on a topic that senders read.
   ///
   /// - Parameters:
-  ///   - retry: on a retry topic: its name, attempts and reason, for people.
-  ///   - due: on the longest retry topic: when it is due, in milliseconds since the epoch.
-  ///   - end: when it is of no more use, likewise.
-  ///   - arrival: when it came to its lane, likewise, and for which app.
+  ///   - retry: On a retry topic: its name, attempts and reason, as text.
+  ///   - due: On the longest retry topic: the time at which it is due, in milliseconds since the epoch.
+  ///   - end: Its expiration, in the same unit.
+  ///   - arrival: The time at which it reached its lane, in the same unit, and its app.
   public func laneRecord(
     _ id: NotificationID, retry: String? = nil, due: Int64? = nil, end: Int64 = .max,
     arrival: (at: Int64, app: String)? = nil
@@ -140,17 +140,17 @@ public final class Auditor {
     if let due { longWaits[id] = due }
   }
 
-  /// True if a notification waits, or waited, on the longest retry topic.
+  /// Whether a notification waits, or waited, on the longest retry topic.
   public func waitsLong(_ id: NotificationID) -> Bool { longWaits[id] != nil }
 
-  /// When the last of those is due that wait on the longest retry topic, in milliseconds since the epoch; nil if none does.
+  /// The latest due time on the longest retry topic, in milliseconds since the epoch; nil if nothing waits there.
   public var lastDue: Int64? {
     longWaits.filter { ledger[$0.key]?.isAccountedFor != true }.values.max()
   }
 
-  /// A request as the gateway's list has it.
+  /// Records a request in the gateway's list.
   public func gatewaySaw(_ request: GatewayRequest) {
-    // Without a reason it was not APNs that spoke.
+    // A response without a reason did not come from APNs.
     if request.status == 410, request.reason != nil, let device = request.device {
       gatewayForgot(device)
     }
@@ -160,10 +160,10 @@ public final class Auditor {
     gatewayAnswered(id, status: request.status, reason: request.reason)
   }
 
-  /// The gateway called a device unregistered.
+  /// Records that the gateway reported a device as unregistered.
   public func gatewayForgot(_ device: DemoGateway.Device) { unregistered.insert(device) }
 
-  /// A device registered again, later than the gateway saw it last.
+  /// Records that a device registered again, later than the gateway last saw it.
   public func registeredAgain(_ device: DemoGateway.Device) { registered.insert(device) }
 
   public func gatewayAnswered(_ id: NotificationID, status: Int, reason: String?) {
@@ -174,71 +174,71 @@ public final class Auditor {
     answers[id, default: []].insert(Answer(status: UInt16(clamping: status), reason: reason ?? ""))
   }
 
-  /// The gateway's list of this time is gone: its process was killed.
+  /// Records that the gateway's list for this time is lost, because its process was killed.
   public func gatewayWasBlind(_ time: ClosedRange<Int64>) { blindSpots.append(time) }
 
-  /// Poison lies there; it must become a dead letter.
+  /// Records that a malformed record was written.
   ///
-  /// - Parameter mustEnd: whether a dead letter must come of it.
+  /// - Parameter mustEnd: Whether it must become a dead letter.
   public func poisoned(_ origin: DeadLetterOrigin, mustEnd: Bool = true) {
     planted.insert(origin)
     if mustEnd { poison.insert(origin) }
   }
 
-  /// True if a record was written on purpose to disturb its readers.
+  /// Whether a record was written on purpose to disturb its consumers.
   public func isPlanted(_ origin: DeadLetterOrigin) -> Bool { planted.contains(origin) }
 
   // MARK: What is concluded
 
-  /// Devices that must be taken for invalid in the end.
+  /// The devices that must be considered invalid in the end.
   public var invalid: Set<DemoGateway.Device> { unregistered.subtracting(registered) }
 
-  /// The times of answers from the lane on, in milliseconds, shortest first: of the notifications that came to their
-  /// lane in this time, for apps other than `app`. The greatest number stands for those that have none.
+  /// The response times from the lane on, in milliseconds, shortest first, of the notifications that reached their lane
+  /// in this range, for apps other than `app`. The greatest number stands for missing responses.
   public func answerTimes(arrived: ClosedRange<Int64>, otherThan app: String) -> [Int64] {
     arrivals.compactMap { id, arrival -> Int64? in
       guard arrival.app != app, arrived.contains(arrival.at) else { return nil }
       if let first = firsts[id] { return max(0, first.at - arrival.at) }
-      // Suppressed, a repeat, or a dead letter: no answer is due.
+      // Suppressed, a repeat, or a dead letter: no response is expected.
       return ledger[id]?.isAccountedFor == true ? nil : .max
     }.sorted()
   }
 
-  /// True if a record of a lane or retry topic may lie below a committed offset: its outcome, or the record that
-  /// carries it on, is in Kafka.
+  /// Whether a record of a lane or retry topic may be below a committed offset: its outcome, or a later record of it,
+  /// is in Kafka.
   public func isClosed(_ id: NotificationID?, at origin: DeadLetterOrigin) -> Bool {
     if deadOrigins.contains(origin) { return true }
     guard let id else { return false }
     return ledger[id]?.isAccountedFor == true || retries[id] != nil
   }
 
-  /// Requests below an offset that the ingest group committed although something of them is neither on a
-  /// lane nor accounted for.
+  /// The number of requests below the ingest group's committed offset that are partly neither on a lane nor accounted
+  /// for.
   public func overtakenRequests(partition: Int32, below offset: Int64) -> Int {
     ledger.open(partition: partition, below: offset) { onLanes.contains($0) }
   }
 
-  /// True if the gateway's list agrees with the first receipt of a notification.
+  /// Whether the gateway's list agrees with a notification's first receipt.
   private func agrees(_ id: NotificationID, _ first: FirstReceipt) -> Bool {
     switch first.outcome {
     case .delivered:
       if answers[id]?.contains(where: { $0.status == 200 }) == true { return true }
     case .rejected:
-      // A refusal without an answer of the gateway is the sender's own.
+      // Without a response of the gateway, the sender itself decided.
       guard let answer = first.answer else { return true }
-      // The list names no reason for what a fault made up: the status must do.
+      // The list has no reason for a fault's own response: only the status can be compared.
       let unnamed = Answer(status: answer.status, reason: "")
       if let said = answers[id], said.contains(answer) || said.contains(unnamed) { return true }
     case .expired:
-      // One that would not live to see its next attempt may end as early as the shortest retry is long.
+      // A notification that would expire before its next attempt may end earlier by the shortest retry delay.
       return ends[id].map { $0 <= first.at + RetryTier.shortest.delay } ?? false
     case .deadLettered, .suppressed, .deduplicated, .superseded, .cancelled, .addressed: return true
     }
     return blindSpots.contains { $0.contains(first.at) }
   }
 
-  /// Notifications whose only receipt says that they were taken before, although nothing says what became
-  /// of that: lost in disguise.
+  /// Notifications whose only receipt says that they were repeats, although nothing reports the outcome of the
+  /// original: lost without notice.
   public var onlyDeduplicated: [NotificationID] {
     ledger.expectedIDs.filter { id in
       guard let account = ledger[id], account.deduplicated > 0 else { return false }
@@ -246,15 +246,15 @@ public final class Auditor {
     }
   }
 
-  /// Notifications of the load that a sender gave up: no fault here lasts for as long as attempts do.
+  /// Notifications of the load that a sender gave up: no fault here lasts as long as the attempts.
   public var abandoned: [NotificationID] { givenUp.filter { ledger[$0]?.isExpected == true } }
 
-  /// Devices that were taken for invalid although the gateway never said so.
+  /// Devices that were considered invalid although the gateway never reported it.
   public var wronglySuppressed: [DemoGateway.Device] {
     suppressed.filter { !unregistered.contains($0) }
   }
 
-  /// Notifications whose first receipt says what the gateway's list does not, or what their own time denies.
+  /// Notifications whose first receipt contradicts the gateway's list or their own expiration.
   public var untrue: [NotificationID] {
     firsts.filter { id, first in ledger[id]?.isExpected == true && !agrees(id, first) }.map(\.key)
   }
@@ -267,10 +267,10 @@ public final class Auditor {
     }
   }
 
-  /// Poison that did not become a dead letter.
+  /// Malformed records that did not become dead letters.
   public var undigested: [DeadLetterOrigin] { poison.filter { !deadOrigins.contains($0) } }
 
-  /// A notification in words, for whoever looks for the cause.
+  /// Describes a notification, for finding the cause.
   public func describe(_ id: NotificationID) -> String {
     guard let account = ledger[id] else { return "\(id): unknown" }
     let first =

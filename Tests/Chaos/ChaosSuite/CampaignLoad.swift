@@ -11,18 +11,18 @@ import ServiceKit
 import Store
 import Telemetry
 
-/// Campaigns to registered devices, half of which are in their audience, and what the gateway says of them.
+/// Campaigns to registered devices, half of which are in their audience, and what the gateway received.
 final class CampaignLoad {
   private static let app = "com.example.shop"
   private static let devices = 3_000
 
   private let producer: KafkaProducer
   private let topics: (devices: KafkaTopic, schedule: KafkaTopic, controls: KafkaTopic)
-  /// Of the audience.
+  /// The device tokens of the audience.
   private var tokens: [String] = []
   private var campaigns: [String] = []
   private let database: String
-  /// By the `apns-id` of a push: the campaign's number.
+  /// The campaign's number by `apns-id`.
   private var expected: [NotificationID: Int] = [:]
 
   init(_ rig: ChaosRig) throws {
@@ -35,7 +35,7 @@ final class CampaignLoad {
     database = rig.pipeline.scheduleDatabase
   }
 
-  /// Registers the devices, and waits until the database of device tokens has them.
+  /// Registers the devices, and waits until they are in the database of device tokens.
   func register(_ rig: ChaosRig) throws {
     let now = WallClock.milliseconds()
     for number in 0..<Self.devices {
@@ -76,7 +76,7 @@ final class CampaignLoad {
     }
   }
 
-  /// Starts a campaign with a pace, and cancels it when some of it was sent: then nothing more is sent.
+  /// Starts a campaign with a pace, and cancels it after some pushes: nothing more may be sent then.
   func cancelOne(_ rig: ChaosRig) throws {
     let campaign = try campaign("chaos-paced", more: #","pace":"20/s""#)
     let ids = Set(try ids(campaign))
@@ -97,7 +97,7 @@ final class CampaignLoad {
       ControlRecord.value(.init(key: "cancelled", value: .bool(true)), by: author))
     try rig.pump(3_000)
     let sent = try count()
-    // Longer than what was addressed would take.
+    // Longer than the devices already addressed would take.
     try rig.pump(35_000)
     let afterwards = try count()
     if afterwards != sent {
@@ -118,7 +118,7 @@ final class CampaignLoad {
     return tokens.map { token in Array(token.utf8).withUnsafeBytes { naming.id($0) } }
   }
 
-  /// Waits until every device of every campaign has been sent to, and judges what the gateway has seen.
+  /// Waits until every device of every campaign has been sent to, and checks what the gateway received.
   func finish(_ rig: ChaosRig) throws {
     var nextLook: UInt64 = 0
     let isDone = try rig.pump(
@@ -128,14 +128,14 @@ final class CampaignLoad {
         nextLook = now + 2_000
         return missing(try self.seen(rig, Set(expected.keys))) == 0
       }, within: 120_000)
-    // What is sent twice is seen here.
+    // Pushes sent twice show up here.
     try rig.pump(5_000)
     let seen = try self.seen(rig, Set(expected.keys))
     try judge(seen, rig)
     if !isDone { rig.problem("\(missing(seen)) pushes of campaigns were not sent") }
   }
 
-  /// How often the gateway has seen each push.
+  /// The number of times that the gateway received each push.
   private func seen(
     _ rig: ChaosRig, _ known: Set<NotificationID>
   ) throws -> [NotificationID: Int] {
@@ -149,7 +149,7 @@ final class CampaignLoad {
 
   private func missing(_ seen: [NotificationID: Int]) -> Int { expected.count - seen.count }
 
-  /// Judges what the gateway has seen; in words for the log.
+  /// Checks what the gateway received; returns text for the log.
   private func judge(_ seen: [NotificationID: Int], _ rig: ChaosRig) throws {
     for (number, name) in campaigns.enumerated() {
       let lost = expected.count { $0.value == number && seen[$0.key] == nil }

@@ -5,7 +5,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// The chaos suite's command: hurts a pipeline of real processes and audits what it did.
+/// The chaos suite's command: injects faults into a pipeline of real processes and audits the result.
 public enum ChaosCommand: Service {
   public static let name = "martlet-chaos"
   public static let summary =
@@ -30,7 +30,7 @@ public enum ChaosCommand: Service {
     _ settings: ChaosOptions, _ context: ServiceContext
   ) throws(ServiceFailure) {
     if settings.onlyLists { return list() }
-    // Brokers go away on purpose.
+    // Brokers disappear on purpose.
     KafkaLog.silence()
     var options = settings
     options.signals = context.signals
@@ -44,7 +44,7 @@ public enum ChaosCommand: Service {
     for scenario in Scenario.all { StandardOutput.line(scenario.listing) }
   }
 
-  /// Runs what was asked for; returns the names of those that failed.
+  /// Runs the requested scenarios; returns the names of the failed ones.
   private static func runAll(
     _ options: ChaosOptions, _ context: ServiceContext
   ) throws(ServiceFailure) -> [String] {
@@ -58,7 +58,7 @@ public enum ChaosCommand: Service {
     return queue.failed
   }
 
-  /// Runs the queue's scenarios on that many threads, this one among them.
+  /// Runs the queue's scenarios on this many threads, including this one.
   private static func work(
     threads: Int, _ queue: ScenarioQueue, _ options: ChaosOptions, _ context: ServiceContext
   ) throws(SystemError) {
@@ -76,7 +76,7 @@ public enum ChaosCommand: Service {
     }
   }
 
-  /// The scenarios that can be run with these options; the others get a line that says why.
+  /// The scenarios that can run with these options; for the others the reason is printed.
   private static func chosen(_ options: ChaosOptions) -> [Scenario] {
     Scenario.all.filter { scenario in
       let isNamed = options.scenarios.contains(scenario.name)
@@ -89,7 +89,7 @@ public enum ChaosCommand: Service {
     }
   }
 
-  /// Runs a scenario and prints its result.
+  /// Runs a scenario, prints its result, and returns whether it passed.
   private static func isPassed(
     _ scenario: Scenario, _ options: ChaosOptions, _ context: ServiceContext
   ) -> Bool {
@@ -108,7 +108,7 @@ public enum ChaosCommand: Service {
     _ scenario: Scenario, _ options: ChaosOptions, _ context: ServiceContext
   ) throws -> ScenarioReport {
     let shared = context.log
-    // Each line tells which scenario it is of.
+    // Each line names its scenario.
     let log = Logger(
       service: "\(shared.service)/\(scenario.name)", level: shared.level, format: shared.format)
     return try ScenarioRun(scenario: scenario, options: options, log: log).run()

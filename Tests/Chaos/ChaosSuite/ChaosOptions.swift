@@ -11,7 +11,7 @@ public struct ChaosOptions: DeclaredSettings, Sendable {
     .integer("kills", default: 20, in: 1...10_000, "Faults of each scenario; 2 in the short form."))
   var kills: Int
 
-  /// Each request is for some 2.6 devices.
+  /// Each request is for about 2.6 devices.
   @Declared(
     .integer(
       "rate", default: 300, in: 1...100_000, "Requests per second; 120 in the short form."))
@@ -28,7 +28,7 @@ public struct ChaosOptions: DeclaredSettings, Sendable {
       "short", "The form for every change: few faults, only the scenarios marked for it."))
   var isShort: Bool
 
-  /// They mostly wait. Each has its own processes, ports, folder and broker, and a cluster's topics of its own.
+  /// They mostly wait. Each has its own processes, ports, folder and broker, or its own topics on a cluster.
   @Declared(
     .integer("at-once", default: 1, in: 1...64, "Scenarios that run at the same time."))
   var atOnce: Int
@@ -60,7 +60,7 @@ public struct ChaosOptions: DeclaredSettings, Sendable {
   @Declared(.boolean("list", "Only list the scenarios, with their bounds and the reasons."))
   var onlyLists: Bool
 
-  /// Empty for all (of the short form).
+  /// The scenarios to run; empty for all (of the short form).
   var scenarios: [String] = []
   var signals = ServiceSignals()
 
@@ -80,11 +80,11 @@ public struct ChaosOptions: DeclaredSettings, Sendable {
     cluster.isEmpty ? nil : cluster.map(\.description).joined(separator: ",")
   }
 
-  /// Within this time after the last fault everything must be accounted for. The second retry tier waits a
+  /// The time after the last fault within which everything must be accounted for. The second retry tier waits for a
   /// minute.
   var livenessMilliseconds: UInt64 { UInt64(liveness) }
 
-  /// Group sessions; a real cluster takes no less than 6 s unless told.
+  /// The session timeout of groups; a real cluster accepts no less than 6 s by default.
   var sessionMilliseconds: Int { kafka == nil ? 3_000 : 6_000 }
 
   /// The command line that runs one scenario again.

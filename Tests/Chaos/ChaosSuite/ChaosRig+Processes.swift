@@ -4,22 +4,22 @@ import Glibc
 import LabCommand
 import ServiceKit
 
-/// Ends processes, and notes the endings that they must have by it.
+/// Stops processes, and records how each one must end.
 extension ChaosRig {
-  /// Kills a process with SIGKILL; it is started again.
+  /// Kills a process with SIGKILL; it is restarted.
   func kill(_ name: String) throws {
     try end(name, SIGKILL, 128 + SIGKILL)
   }
 
-  /// Asks a process to end with SIGTERM, and waits for that; it is started again.
+  /// Stops a process with SIGTERM, and waits for its end; it is restarted.
   ///
-  /// - Parameter isFast: whether a second signal follows, after which it must end within seconds.
+  /// - Parameter isFast: Whether a second signal follows, after which the process must end within seconds.
   func restart(_ name: String, isFast: Bool = false) throws {
     let before = pipeline.processes.state(name)?.endings.count ?? 0
     try end(name, SIGTERM, 0)
     func hasEnded() -> Bool { pipeline.processes.state(name)?.endings.count ?? 0 > before }
     if isFast {
-      // Signals that come together are one.
+      // Two signals at the same time would count as one.
       try pump(50)
       pipeline.processes.signal(name, SIGTERM)
     }
@@ -29,7 +29,7 @@ extension ChaosRig {
   }
 
   private func end(_ name: String, _ signal: Int32, _ ending: Int32) throws {
-    // It may still wait to be started again after the last time.
+    // Its restart after the last fault may still be pending.
     let runs = try pump(until: { isRunning(name) }, within: 20_000)
     guard runs, pipeline.processes.signal(name, signal) else {
       return problem("\(name) does not run")
@@ -47,7 +47,7 @@ extension ChaosRig {
     if number != SIGCONT { faults += 1 }
   }
 
-  /// Stops every process for a while, the suite as well: nothing is produced meanwhile, and nothing read.
+  /// Suspends every process for a while, and the suite as well: nothing is produced or read meanwhile.
   func suspendAll(milliseconds: UInt64) {
     let names = pipeline.processes.states.filter { $0.pid != nil }.map(\.name)
     countFault("every process is suspended")
@@ -56,13 +56,13 @@ extension ChaosRig {
     for name in names { pipeline.processes.signal(name, SIGCONT) }
   }
 
-  /// Another fault than a signal was made.
+  /// Records a fault that is not a signal.
   func countFault(_ text: String) {
     recordFault(text)
     faults += 1
   }
 
-  /// Waits until a process says something that it did not say before, `count` times in all.
+  /// Waits until a process has logged a text `count` more times.
   func awaitLog(_ name: String, _ text: String, count: Int, within milliseconds: UInt64) throws
     -> Bool
   {
@@ -73,11 +73,11 @@ extension ChaosRig {
     logText(name).split(separator: "\n").count { $0.contains(text) }
   }
 
-  /// A process that was stopped on purpose for good; its end must be a clean one.
+  /// Stops a process for good; it must exit cleanly.
   func stopForGood(_ name: String) throws {
     expectedEndings[name, default: []].append(0)
     let states = pipeline.processes
-    // The tree waits for the end: let the load go on meanwhile.
+    // The tree waits for the end, while the load must go on.
     let waiter = try LoopThread(name: "stop") { _ = states.stop(name, timeoutMilliseconds: 30_000) }
     let hasEnded = try pump(until: { states.state(name)?.pid == nil }, within: 31_000)
     waiter.join()
@@ -93,7 +93,7 @@ extension ChaosRig {
     }
   }
 
-  /// Stops the services, which must end cleanly; broker and gateway stay for the audit.
+  /// Stops the services, which must exit cleanly; broker and gateway keep running for the audit.
   func stopServices() {
     for state in pipeline.processes.states
     where state.pid != nil && state.name != "broker" && state.name != "simulator" {

@@ -10,7 +10,7 @@ import LabCommand
 import Random
 import ServiceKit
 
-/// A pipeline of real processes under load, the moves against it, and everything that watches it.
+/// A pipeline of real processes under load, the faults for it, and all that observes it.
 final class ChaosRig {
   let options: ChaosOptions
   let place: ScenarioSetup
@@ -18,15 +18,15 @@ final class ChaosRig {
   let auditor = Auditor()
   let log: Logger
   var random: SeededGenerator
-  /// Faults that were made, of whatever kind.
+  /// The number of faults so far, of any kind.
   var faults = 0 {
     didSet { faultTimes.append(WallClock.milliseconds()) }
   }
-  /// When each was made, in milliseconds since the epoch.
+  /// The time of each fault, in milliseconds since the epoch.
   private(set) var faultTimes: [Int64] = []
-  /// The turn of the scenario that runs, and how many there will be: what progress is told by.
+  /// The current turn of the scenario and the number of turns, for the progress line.
   private var turn = (number: 0, of: 0)
-  /// The longest time from a fault's end until all requests before it were accounted for, in milliseconds.
+  /// The longest time from the end of a fault until all earlier requests were accounted for, in milliseconds.
   private(set) var slowestRecovery: UInt64 = 0
   private(set) var problems: [String] = []
   private(set) var memory = MemoryWatch()
@@ -35,24 +35,24 @@ final class ChaosRig {
   private(set) var load: RequestLoad!
   private(set) var checkpoints: OffsetCheckpoint!
   private(set) var kafka: KafkaConfiguration!
-  /// Base URL of the embedded broker's faults; empty on a real cluster.
+  /// The base URL of the embedded broker's fault API; empty on a real cluster.
   private var brokerControl = ""
   private let hasStragglers: Bool
   private let mayWaitLong: Bool
   private let http = HTTPClient(timeoutMilliseconds: 5_000)
   private var gateway: DemoGateway!
-  /// The endings that each process must have had so far, in order: what we did to it.
+  /// The exit statuses that each process must have had so far, in order.
   var expectedEndings: [String: [Int32]] = [:]
-  /// Databases of the feedback processes that run.
+  /// The databases of the running feedback processes.
   lazy var databases = [pipeline.database]
-  /// Every sender that ever ran.
+  /// The names of all senders that have ever run.
   var allSenders: [String] {
     let others = ["broker", "simulator", "signer", "ingest"]
     return pipeline.processes.states.map(\.name).filter {
       !others.contains($0) && !$0.hasPrefix("feedback") && !$0.hasPrefix("scheduler")
     }
   }
-  /// Requests of the gateway's list that were read before, of its present process.
+  /// The number of requests already read from the list of the current gateway process.
   private var gatewaySeen = 0
 
   init(_ options: ChaosOptions, _ scenario: Scenario, _ log: Logger) throws {
@@ -71,7 +71,7 @@ final class ChaosRig {
 
   // MARK: The run
 
-  /// Starts everything, and the load once every reader has its partitions.
+  /// Starts everything, and the load once every consumer has its partitions.
   func start() throws {
     try pipeline.start()
     if isEmbedded { brokerControl = try faultInterface() }
@@ -93,7 +93,7 @@ final class ChaosRig {
       configuration, place.names, place.generator, perSecond: options.rate)
   }
 
-  /// The address at which the embedded broker takes faults: it has said so before its address.
+  /// The address of the embedded broker's fault API, which it logs before its own address.
   private func faultInterface() throws -> String {
     let text = logText("broker")
     guard let line = text.firstRange(of: "fault interface url=") else {
@@ -119,7 +119,7 @@ final class ChaosRig {
     (try? File.read(pipeline.logFile(name))).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
 
-  /// Counts from 0, and tells with each fault how far it is.
+  /// Counts from 0, and reports the progress with each fault.
   func turns(_ count: Int) -> some Sequence<Int> {
     (0..<count).lazy.map { [self] number in
       turn = (number + 1, count)
@@ -127,8 +127,8 @@ final class ChaosRig {
     }
   }
 
-  /// Makes one fault per turn: after some time of load, at random between the two in milliseconds, and a comparison of
-  /// offsets. A turn ends when everything that was produced before its fault is accounted for.
+  /// Makes one fault per turn, after a random time of load between the two in milliseconds and a comparison of offsets.
+  /// A turn ends when everything produced before its fault is accounted for.
   func turns(
     afterBetween least: UInt64, and most: UInt64, fault: (_ turn: Int) throws -> Void
   ) throws {
@@ -141,7 +141,7 @@ final class ChaosRig {
     }
   }
 
-  /// Tells that a fault is made, and how far the run is.
+  /// Logs a fault and the progress of the run.
   func recordFault(_ text: String) {
     log.info(
       "fault",
@@ -151,13 +151,13 @@ final class ChaosRig {
       ])
   }
 
-  /// Compares committed offsets and offset maps with what is known now; left out where Kafka does not answer.
+  /// Compares committed offsets and offset maps with what is known now; skipped if Kafka does not respond.
   func compareOffsets() { checkpoints.take(readers, auditor, attempts: 1) }
 
-  /// Feeds, reads and watches for a while.
+  /// Produces, reads and observes for a while.
   func pump(_ milliseconds: UInt64) throws { _ = try pump(until: { false }, within: milliseconds) }
 
-  /// Feeds, reads and watches until something holds; false when the time is up before.
+  /// Produces, reads and observes until a condition holds; returns false if time runs out before.
   func pump(until condition: () throws -> Bool, within milliseconds: UInt64) throws -> Bool {
     let deadline = MonotonicClock.milliseconds() + milliseconds
     while true {
@@ -170,7 +170,7 @@ final class ChaosRig {
     }
   }
 
-  /// A random time between the two, in milliseconds.
+  /// Pumps for a random time between the two, in milliseconds.
   func pump(between least: UInt64, and most: UInt64) throws {
     try pump(least + random.next() % (most - least + 1))
   }
@@ -182,10 +182,10 @@ final class ChaosRig {
 
   // MARK: Recovery
 
-  /// The number of requests so far: what a recovery is measured against.
+  /// The number of requests so far, as a reference for recovery.
   func mark() -> Int { auditor.ledger.requestCount }
 
-  /// Waits until everything that was produced before `mark` is accounted for. The time counts from now.
+  /// Waits until everything produced before `mark` is accounted for. The time starts now.
   func awaitRecovery(of mark: Int, within milliseconds: UInt64? = nil) throws {
     let begin = MonotonicClock.milliseconds()
     let limit = milliseconds ?? options.livenessMilliseconds
@@ -206,7 +206,7 @@ final class ChaosRig {
       ? auditor.ledger.settledRequests(auditor.waitsLong) : auditor.ledger.settledRequests()
   }
 
-  /// Waits until the database knows every device that the gateway has called unregistered so far.
+  /// Waits until the database contains every device that the gateway has reported as unregistered so far.
   func awaitDatabase() throws {
     try readGateway()
     let tables = TableAudit(kafka, place.names)
@@ -224,7 +224,7 @@ final class ChaosRig {
     if !isDone { problem("the database has not caught up") }
   }
 
-  /// Stops the load and waits until nothing is open any more.
+  /// Stops the load and waits until everything is accounted for.
   func settle() throws {
     load.stop()
     let begin = MonotonicClock.milliseconds()
@@ -247,13 +247,13 @@ final class ChaosRig {
         "after \(options.livenessMilliseconds / 1_000) s without a fault \(auditor.ledger.missing)"
           + " notifications and \(readers.openRecords(auditor)) records are still open")
     }
-    // What comes last: dead letters of poison, and what feedback makes of the gateway's answers.
+    // The last to arrive: dead letters of malformed records, and feedback's results for the gateway's responses.
     _ = try pump(until: { auditor.undigested.isEmpty }, within: 10_000)
     try awaitDatabase()
     try pump(500)
   }
 
-  /// Waits for notifications of the 15-minute topic, where a scenario may send any there.
+  /// Waits for notifications on the 15-minute topic, if a scenario may produce any there.
   private func awaitLongest(until isDone: () -> Bool) throws -> Bool {
     guard mayWaitLong, let due = auditor.lastDue else { return false }
     let rest = max(0, due - WallClock.milliseconds())
@@ -261,7 +261,7 @@ final class ChaosRig {
     return try pump(until: isDone, within: UInt64(rest) + options.livenessMilliseconds)
   }
 
-  /// Ends the watch over memory, and tells what grew.
+  /// Ends the memory watch, and reports what grew.
   func finishMemory() {
     memory.finish()
     for text in memory.growths { problem(text) }
@@ -269,7 +269,7 @@ final class ChaosRig {
 
   // MARK: Broker and gateway
 
-  /// Tells the embedded broker to misbehave.
+  /// Controls the embedded broker's faults.
   func broker(_ method: String, _ path: String, _ body: JSONValue) throws {
     let answer =
       method == "PUT"
@@ -280,21 +280,21 @@ final class ChaosRig {
     }
   }
 
-  /// Tells the gateway to misbehave.
+  /// Adds fault rules to the gateway.
   func addGatewayFaults(_ rules: JSONValue) throws { try gateway.addFaults(["rules": rules]) }
 
-  /// Connections that clients have begun with the gateway so far, refused ones included.
+  /// The number of connections that clients have opened to the gateway so far, including refused ones.
   func connects() throws -> Int { try gateway.connectionCount() }
 
   func clearGatewayFaults() throws { try gateway.clearFaults() }
 
-  /// Waits for a gateway that was killed: it is started again after a pause that grows.
+  /// Waits for the restart of a killed gateway, which is delayed by a growing back-off.
   func awaitGateway() throws {
     let isUp = try pump(until: { gateway.answers }, within: 30_000)
     if !isUp { problem("the gateway did not come back within 30 s") }
   }
 
-  /// Reads what the gateway has recorded since the last time.
+  /// Reads what the gateway has recorded since the last call.
   func readGateway() throws {
     try awaitGateway()
     let skipped = gatewaySeen
@@ -307,14 +307,13 @@ final class ChaosRig {
     gatewaySeen = index
   }
 
-  /// Everything that the gateway has recorded, also what was read before.
+  /// Calls `body` with everything that the gateway has recorded, including what was read before.
   func forEachGatewayRequest(_ body: @escaping (GatewayRequest) -> Void) throws {
     try awaitGateway()
     try gateway.forEachRequest(body)
   }
 
-  /// Kills the gateway. Its list goes with it: what it answered between the last look and its end nobody
-  /// knows any more.
+  /// Kills the gateway. Its list is lost with it, so its responses since the last call are unknown.
   func killGateway() throws {
     try awaitGateway()
     let begin = WallClock.milliseconds()

@@ -3,21 +3,21 @@ import ConsumerGroup
 import Contract
 import Kafka
 
-/// Holds what a senders' group has committed of one partition against what is known of its records: the offset
-/// stands for every record below it, and the offset map beside it for those above that it calls completed. The
-/// next owner sends neither of them again, so each must have its outcome, or the record that carries it on.
+/// Checks a senders' group's commit of a partition against what is known of its records: the committed offset covers
+/// every record below it, and the offset map with it covers the records above that it calls completed. The next owner
+/// does not send these records again, so each must have its outcome or a later record.
 enum CommitAudit {
   /// The verdict on one committed offset.
   struct Finding {
-    /// Records above the offset that the map calls completed.
+    /// The number of records above the offset that the map calls completed.
     var mapped = 0
-    /// The violations, in words.
+    /// The violations, as text.
     var problems: [String] = []
   }
 
   /// - Parameters:
-  ///   - log: every record of the partition up to where it ended after the offset was read. Records below the
-  ///     offset that were found closed are not looked at again.
+  ///   - log: Every record of the partition up to its end after the offset was read. Records below the offset that were
+  ///     found closed are not checked again.
   static func judge(
     _ entry: CommittedOffset, _ log: inout TopicReaders.LaneLog, _ auditor: Auditor
   ) -> Finding {
@@ -46,7 +46,7 @@ enum CommitAudit {
     _ runs: [Range<Int64>], of partition: TopicPartition, _ committed: Int64,
     _ log: TopicReaders.LaneLog, _ auditor: Auditor, _ finding: inout Finding
   ) {
-    // Records from `checked` on are at or above the committed offset, and so are the runs.
+    // Records from `checked` on are at or above the committed offset, like the runs.
     var place = log.checked
     for run in runs {
       while place < log.offsets.count, log.offsets[place] < run.lowerBound { place += 1 }
@@ -66,7 +66,7 @@ enum CommitAudit {
     }
   }
 
-  /// A record that nothing closes, in words; nil when something does.
+  /// Describes a record that is not accounted for; nil if it is.
   private static func open(
     _ partition: TopicPartition, _ log: TopicReaders.LaneLog, _ place: Int, _ auditor: Auditor
   ) -> String? {

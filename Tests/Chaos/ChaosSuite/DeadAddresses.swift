@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 
-/// Addresses of a gateway's name at which nothing serves, all of this machine: without a route, with a closed port, and such
-/// that swallow packets.
+/// Addresses for a gateway's name, all on this machine, where nothing serves: without a route, with a closed port, or
+/// dropping packets.
 final class DeadAddresses {
-  /// The name `localhost` with all of them and the good one.
+  /// The name `localhost` with all of them and the working one.
   static let hosts: String = {
     let groups = (1...6).map { "ff02::\($0)" }
     let hosts = (2...13).map { "127.0.0.\($0)" }
@@ -22,8 +22,8 @@ final class DeadAddresses {
 
   private var held: [Held] = []
 
-  /// Has some of them swallow packets, at the ports of these gateways (`host:port`), as long as this value is kept: their
-  /// listeners' queues are full. The others refuse.
+  /// Makes some of them drop packets, at the ports of these gateways (`host:port`), while this value exists: their
+  /// listeners' queues are full. The others refuse connections.
   init(_ gateways: [String]) throws {
     for gateway in gateways {
       guard let port = gateway.split(separator: ":").last.flatMap({ UInt16($0) }) else { continue }

@@ -10,8 +10,8 @@ import Random
 import Records
 import ServiceKit
 
-/// Feedback processes as on hosts of their own, each with its own disk; and devices that register again while
-/// the gateway still calls them unregistered since before.
+/// Feedback processes as if on their own hosts, each with its own disk, and devices that register again while the
+/// gateway still reports them as unregistered since an earlier time.
 final class FeedbackHosts {
   private struct Host {
     let name: String
@@ -20,7 +20,7 @@ final class FeedbackHosts {
 
   private let rig: ChaosRig
   private var running: [Host]
-  /// Disks of hosts that have left, as they were then.
+  /// The disks of hosts that have left, unchanged since.
   private var stale: [String] = []
   private var started = 1
   private let producer: KafkaProducer
@@ -41,7 +41,7 @@ final class FeedbackHosts {
 
   var count: Int { running.count }
 
-  /// Lets some of the devices that the gateway calls unregistered register, now.
+  /// Registers some of the devices that the gateway reports as unregistered, with the current time.
   func register(_ count: Int) throws {
     unregistered.shuffle(using: &rig.random)
     for device in unregistered.prefix(count) {
@@ -60,7 +60,7 @@ final class FeedbackHosts {
     }
   }
 
-  /// A host joins: with an empty disk, or with the one that another left behind.
+  /// Adds a host, with an empty disk or with the one that another host left.
   func join(withStaleDisk: Bool = false) throws {
     let old = withStaleDisk ? stale.popLast() : nil
     started += 1
@@ -77,7 +77,7 @@ final class FeedbackHosts {
     rig.databases = running.map(\.database)
   }
 
-  /// A host leaves for good; its disk stays as it is.
+  /// Removes a host for good; its disk stays as it is.
   func leave() throws {
     let place = Int(rig.random.next() % UInt64(running.count))
     let host = running.remove(at: place)
@@ -87,19 +87,18 @@ final class FeedbackHosts {
     rig.databases = running.map(\.database)
   }
 
-  /// A host is killed; it comes back with its disk, after the others took its partitions or before.
+  /// Kills a host; it returns with its disk, before or after the others have taken its partitions.
   func kill() throws { try rig.kill(rig.random.pick(running.map(\.name))) }
 
-  /// Whom to stall.
+  /// Picks a process to stall.
   func pick() -> String { rig.random.pick(running.map(\.name)) }
 
-  /// Every disk that there is, and an empty one, must end in the same rows once its host owns everything: those
-  /// of the topic.
+  /// Every existing disk, and an empty one, must end with the rows of the topic once its host owns all partitions.
   func compare() throws {
     try rig.settle()
     var disks = stale + running.map(\.database)
     stale = []
-    // The disk that the audit looks at comes last.
+    // The disk that the audit reads comes last.
     disks.removeAll { $0 == rig.pipeline.database }
     disks += ["\(rig.place.folder)/tokens-empty.db", rig.pipeline.database]
     for disk in disks {

@@ -2,7 +2,7 @@
 import Kafka
 
 extension KafkaProducer {
-  /// Hands a record of a load over, and waits for room where there is none. Nobody asks what became of it: the audit does.
+  /// Produces a record of a load, waiting while the queue is full. The audit checks the result.
   func write(_ topic: KafkaTopic, _ key: [UInt8], _ value: [UInt8]) throws {
     while true {
       let result = key.withUnsafeBytes { key in

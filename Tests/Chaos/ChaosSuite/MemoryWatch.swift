@@ -2,7 +2,7 @@
 import EventLoop
 import LabCommand
 
-/// Resident memory of every process, looked at four times per second.
+/// Resident memory of every process, sampled four times per second.
 struct MemoryWatch {
   private struct Life {
     let pid: Int32
@@ -12,23 +12,22 @@ struct MemoryWatch {
 
   private var lives: [String: Life] = [:]
   private var nextLook: UInt64 = 0
-  /// The most that a process of that name ever had, in KiB.
+  /// The peak memory by process name, in KiB.
   private(set) var peaks: [String: Int] = [:]
-  /// Processes whose memory grew although their load did not, in words.
+  /// Processes whose memory grew although their load did not, as text.
   private(set) var growths: [String] = []
 
-  /// The simulator remembers all that it was given: it grows with the run, but not by more than this for each push, in
-  /// bytes.
+  /// Processes that remember everything they receive. The simulator grows with the run, but only by this many bytes per
+  /// push.
   private static let remembering: Set<String> = ["simulator"]
   private static let rememberedPerPush = 1_024
-  /// The most that any process may have, in MiB; those that remember, beside what they remember.
+  /// The maximum for any process, in MiB; for those that remember, in addition to what they remember.
   private static let limit = 160
-  /// The most that a process may come to have at any time of its life, in MiB; only above it does growth count. It is
-  /// 32 MiB of records that wait to be read (`dividePrefetch`), which large ones fill late or never, as much again for
-  /// the last batch of each partition, which may exceed its share, and as much for libraries, the arenas of threads and
-  /// the database's pages.
+  /// The memory that a process may reach at any time, in MiB; only growth above it counts. It includes 32 MiB of
+  /// prefetched records (`dividePrefetch`), which large records fill late or never, as much again for the last batch of
+  /// each partition, which may exceed its share, and as much for libraries, thread arenas and the database's pages.
   static let workingSet = 96
-  /// A process that lived shorter says nothing about growth.
+  /// The lifetime below which a process's growth is not judged.
   private static let shortestLife: UInt64 = 60_000
 
   mutating func look(_ states: [ChildState]) {
@@ -47,9 +46,9 @@ struct MemoryWatch {
     for (name, life) in lives { end(life, name) }
   }
 
-  /// Processes that had more than they may after so many pushes, in words.
+  /// Processes that exceeded their limit after this many pushes, as text.
   ///
-  /// - Parameter limits: what processes may have that have to do with less, in MiB by name.
+  /// - Parameter limits: Lower limits of some processes, in MiB by name.
   func excesses(pushes: Int, limits: [String: Int]) -> [String] {
     peaks.sorted { $0.key < $1.key }.compactMap { name, peak in
       let limit = (limits[name] ?? Self.limit) + Self.remembered(by: name, pushes: pushes)
@@ -57,12 +56,12 @@ struct MemoryWatch {
     }
   }
 
-  /// The memory that a process may have for what it was given, in MiB.
+  /// The memory that a process may use for what it remembers, in MiB.
   static func remembered(by name: String, pushes: Int) -> Int {
     remembering.contains(name) ? (pushes * rememberedPerPush) >> 20 : 0
   }
 
-  /// Compares the second quarter of a process's life with its last one: the first one is start-up.
+  /// Compares the second quarter of a process's life with the last one: the first one is start-up.
   private mutating func end(_ life: Life, _ name: String) {
     lives[name] = nil
     guard !Self.remembering.contains(name) else { return }
@@ -75,7 +74,7 @@ struct MemoryWatch {
     }
   }
 
-  /// True if a process that had the first amount, in KiB, and later the second, keeps on growing.
+  /// Whether the change from one amount to a later one, in KiB, counts as growth.
   static func isGrowth(from before: Int, to after: Int) -> Bool {
     let plateau = max(before, workingSet << 10)
     return after > plateau + max(16 << 10, plateau / 4)

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Judges the provider tokens of a run by what senders make of their records, which they read in order: a token with a
-/// later `iat` than the last replaces it, one with an earlier `iat` never does, and one of the future is put aside.
+/// Checks a run's provider tokens by the rules of senders, which read their records in order: a token with a later
+/// `iat` than the last replaces it, one with an earlier `iat` never does, and one in the future is ignored.
 ///
-/// So a signer whose clock was moved may leave tokens that count for nothing. Two that count must lie 20 minutes apart.
+/// So a signer whose clock was moved may write tokens without effect. Others must be 20 minutes apart.
 public struct MintAudit {
   /// The content of a record of a credential.
   public enum Record: Sendable, Equatable {
     /// A token, by its `iat` in seconds since the epoch.
     case token(issuedAt: Int64)
-    /// A tombstone, or nothing that can be read.
+    /// A tombstone, or an unreadable record.
     case nothing
-    /// The signer's word that there is no such credential.
+    /// The signer's record that the credential was withdrawn.
     case withdrawn
   }
 
-  /// APNs answers 429 to teams that change their token more often, in seconds.
+  /// The interval below which APNs answers token changes of a team with 429, in seconds.
   private static let shortestInterval: Int64 = 20 * 60
-  /// Nobody uses a token that is further in the future, in seconds.
+  /// The maximum time in the future of a usable token, in seconds.
   private static let tolerance: Int64 = 60
-  /// Nobody uses a token that is older, in seconds.
+  /// The maximum age of a usable token, in seconds.
   private static let usableAge: Int64 = 55 * 60
 
   private var used: [String: [Int64]] = [:]
   private var last: [String: Record] = [:]
-  /// When the audit is made, in seconds since the epoch.
+  /// The time of the audit, in seconds since the epoch.
   private let now: Int64
 
   public init(now: Int64) { self.now = now }
 
-  /// Takes a record of the topic in, in the order of the log.
+  /// Reads a record of the topic, in log order.
   public mutating func read(_ credential: String, _ record: Record) {
     if record == .withdrawn {
       last[credential] = nil
       used[credential] = nil
       return
     }
-    // A record of nobody's that is gone.
+    // A deletion of an unknown credential.
     if record == .nothing, last[credential] == nil { return }
     last[credential] = record
     guard case .token(let issuedAt) = record, issuedAt <= now + Self.tolerance else { return }
     if issuedAt > used[credential]?.last ?? .min { used[credential, default: []].append(issuedAt) }
   }
 
-  /// Credentials that got two tokens within 20 minutes, in words.
+  /// Credentials that got two tokens within 20 minutes, as text.
   public var hasty: [String] {
     guard !used.isEmpty else { return ["there is no provider token at all"] }
     return used.sorted { $0.key < $1.key }.flatMap { credential, times in
@@ -53,7 +53,7 @@ public struct MintAudit {
     }
   }
 
-  /// Credentials whose last record is no token that may be used now.
+  /// Credentials whose last record is not a usable token.
   public var unusable: [String] {
     last.filter { _, record in
       guard case .token(let issuedAt) = record else { return true }

@@ -5,17 +5,17 @@ import Glibc
 import Kafka
 import LabCommand
 
-/// Compares what readers have committed with what is accounted for: an offset that passes an open record
-/// would lose it in a crash, and so would an offset map that calls it completed.
+/// Compares what consumers have committed with what is accounted for: a committed offset beyond an open record would
+/// lose it in a crash, and so would an offset map that calls it completed.
 final class OffsetCheckpoint {
   private let admin: KafkaAdmin
   private let names: TopicNames
   private let requests: [TopicPartition]
-  /// Comparisons that were possible; during an outage none is.
+  /// The number of comparisons that were possible; there are none during an outage.
   private(set) var count = 0
-  /// Records above committed offsets that offset maps called completed, over all comparisons.
+  /// The number of records above committed offsets that offset maps called completed, over all comparisons.
   private(set) var mapped = 0
-  /// Open records, or requests, that a committed offset or an offset map has passed: in words.
+  /// Open records, or requests, that a committed offset or an offset map covers, as text.
   private(set) var violations: [String] = []
 
   init(_ kafka: KafkaConfiguration, _ names: TopicNames) throws {
@@ -29,10 +29,10 @@ final class OffsetCheckpoint {
 
   func close() { admin.close() }
 
-  /// Offsets first, then where all topics end, then everything up to there is read: whatever a committed
-  /// offset stands for must have been in Kafka before it.
+  /// Reads the offsets, then the ends of all topics, then everything up to there: whatever a committed offset covers
+  /// must have been in Kafka before.
   ///
-  /// - Parameter attempts: brokers that are away, or lead no more, say nothing.
+  /// - Parameter attempts: Further attempts, because brokers that are away, or no longer lead, do not respond.
   func take(_ readers: TopicReaders, _ auditor: Auditor, attempts: Int = 5) {
     for attempt in 1...attempts {
       if compare(readers, auditor) || attempt == attempts { return }
@@ -74,7 +74,7 @@ final class OffsetCheckpoint {
     readers.lanes[entry.partition] = log
   }
 
-  /// The records that a clean stop left uncommitted, in words: records that the next start would read again.
+  /// Records that a clean stop left uncommitted, as text; the next start would read them again.
   func leftOver(_ readers: TopicReaders) throws -> [String] {
     var left: [String] = []
     for (reader, partitions) in [

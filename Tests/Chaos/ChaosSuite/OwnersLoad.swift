@@ -8,18 +8,18 @@ import Random
 import Records
 import ServiceKit
 
-/// Pushes that wait for their pace while their devices are removed or get another owner, and what the gateway sees of them.
+/// Pushes that wait for their pace while their devices are removed or change owner, and the gateway's view.
 final class OwnersLoad {
   private static let app = "com.example.shop"
   private static let group = "owners"
-  /// Devices of one turn; with `pace` they take 12 s.
+  /// The devices of one turn; with `pace` they take 12 s.
   private static let devices = 240
   private static let pace = PaceRate("20/s")!
-  /// Until a change of a device is known everywhere, a killed process included, in milliseconds.
+  /// The time until a change of a device is known everywhere, including by a killed process, in milliseconds.
   private static let notice: Int64 = 8_000
 
   private struct Push {
-    /// When its device was removed or got another owner, milliseconds since the epoch; nil: it is sent.
+    /// When its device was removed or changed owner, in milliseconds since the epoch; nil if it must be sent.
     var releasedAt: Int64?
   }
 
@@ -42,7 +42,7 @@ final class OwnersLoad {
 
   func close() { producer.close() }
 
-  /// Registers devices, sends to each, and releases two of three of them while their pushes wait.
+  /// Registers devices, sends a push to each, and releases two thirds of them while their pushes wait.
   func begin(_ rig: ChaosRig) throws {
     let tokens = (0..<Self.devices).map { number in
       let digits = String(turn * Self.devices + number, radix: 16)
@@ -61,7 +61,7 @@ final class OwnersLoad {
       return try naming.id(json, token)
     }
     for id in ids { pushes[id] = Push() }
-    // They are on their way: what is requested after a device was removed is for whoever registers it next.
+    // The requests must be read first: what is requested after a device's removal is for its next owner.
     try rig.pump(1_500)
     for (number, token) in tokens.enumerated() where number % 3 != 0 {
       let now = WallClock.milliseconds()
@@ -81,7 +81,7 @@ final class OwnersLoad {
     try producer.write(topics.devices, record.key, record.value)
   }
 
-  /// Waits until whoever kept the device has the push, and judges what the others were sent.
+  /// Waits until the kept devices have their pushes, and checks what the others were sent.
   func finish(_ rig: ChaosRig) throws {
     var (seen, nextLook): ([NotificationID: Int64], UInt64) = ([:], 0)
     let isDone = try rig.pump(
@@ -96,7 +96,7 @@ final class OwnersLoad {
       let lost = pushes.count { $0.value.releasedAt == nil && seen[$0.key] == nil }
       rig.problem("\(lost) pushes to devices that were kept were not sent")
     }
-    // Whatever was still in line.
+    // Pushes that are still waiting.
     try rig.pump(15_000)
     seen = try look(rig)
     var released = 0
@@ -113,7 +113,7 @@ final class OwnersLoad {
       "owners", ["pushes": "\(pushes.count)", "released": "\(released)", "unsent": "\(unsent)"])
   }
 
-  /// When the gateway has seen each push last, in milliseconds since the epoch.
+  /// The last time at which the gateway received each push, in milliseconds since the epoch.
   private func look(_ rig: ChaosRig) throws -> [NotificationID: Int64] {
     nonisolated(unsafe) var seen: [NotificationID: Int64] = [:]
     let known = pushes

@@ -10,7 +10,7 @@ import ServiceKit
 import Store
 import Telemetry
 
-/// Requests to users, half of them with a time, and what the gateway and the receipts say of them.
+/// Requests to users, half of them scheduled, and what the gateway and the receipts report.
 final class PeopleLoad {
   private static let app = "com.example.shop"
   private static let users = 300
@@ -20,7 +20,7 @@ final class PeopleLoad {
   private var naming = RequestNaming()
   /// The devices of each user.
   private var tokens: [[String]] = []
-  /// By the `id` of a request: its pushes.
+  /// The pushes of a request, by its `id`.
   private var expected: [String: [NotificationID]] = [:]
 
   init(_ rig: ChaosRig) throws {
@@ -33,7 +33,7 @@ final class PeopleLoad {
 
   func close() { producer.close() }
 
-  /// Registers up to three devices of each user, and waits until the database of device tokens has them.
+  /// Registers up to three devices per user, and waits until they are in the database of device tokens.
   func register(_ rig: ChaosRig) throws {
     let now = WallClock.milliseconds()
     for user in 0..<Self.users {
@@ -76,7 +76,7 @@ final class PeopleLoad {
     }
   }
 
-  /// Waits until every request has its pushes and its summary, and judges them.
+  /// Waits until every request has its pushes and its summary, and checks them.
   func finish(_ rig: ChaosRig) throws {
     var seen: [NotificationID: Int] = [:]
     var nextLook: UInt64 = 0
@@ -90,7 +90,7 @@ final class PeopleLoad {
           rig.auditor.summaries[id] != nil && pushes.allSatisfy { seen[$0] != nil }
         }
       }, within: 120_000)
-    // What is sent twice is seen here.
+    // Pushes sent twice show up here.
     try rig.pump(5_000)
     seen = try look(rig)
     for (id, pushes) in expected {
@@ -110,7 +110,7 @@ final class PeopleLoad {
       ])
   }
 
-  /// How often the gateway has seen each push.
+  /// The number of times that the gateway received each push.
   private func look(_ rig: ChaosRig) throws -> [NotificationID: Int] {
     nonisolated(unsafe) var seen: [NotificationID: Int] = [:]
     let known = Set(expected.values.joined())

@@ -5,7 +5,7 @@ import Bytes
 struct ProcessStatus {
   private let lines: [Substring]
 
-  /// nil when there is no such process.
+  /// Returns nil if there is no such process.
   init?(_ pid: Int32) {
     guard let text = try? File.read("/proc/\(pid)/status") else { return nil }
     lines = String(decoding: text, as: UTF8.self).split(separator: "\n")

@@ -5,15 +5,15 @@ import Kafka
 import LabCommand
 import Random
 
-/// Produces generated requests at a rate, for as long as it is asked to.
+/// Produces generated requests at a rate until it is stopped.
 final class RequestLoad {
   private let feeder: DemoFeeder
   private let line: GeneratedLine
-  /// Requests a second from now on.
+  /// Requests per second from now on.
   var perSecond: Int {
     didSet { (begin, given, milliseconds) = (MonotonicClock.milliseconds(), 0, elapsed) }
   }
-  /// Nothing is produced while this is set.
+  /// Whether producing is paused.
   var isPaused = false {
     didSet { (begin, given, milliseconds) = (MonotonicClock.milliseconds(), 0, elapsed) }
   }
@@ -30,15 +30,15 @@ final class RequestLoad {
     feeder = try DemoFeeder(kafka, names) { line.next() }
   }
 
-  /// Requests that Kafka has acknowledged.
+  /// The number of requests that Kafka has acknowledged.
   var acknowledged: Int { feeder.acknowledged }
-  /// Requests that Kafka has without having said where.
+  /// Requests that Kafka has without a known offset.
   var unplaced: [(partition: Int32, text: [UInt8])] { feeder.unplaced }
-  /// True if every request that was handed over has its answer.
+  /// Whether Kafka has answered for every request.
   var isSettled: Bool { feeder.outstanding == 0 }
   var refused: [String] { feeder.refused.map { "line \($0.line): \($0.error)" } }
   private var milliseconds: UInt64 = 0
-  /// For how long requests have been made, in seconds; at least one.
+  /// The time for which requests have been produced, in seconds; at least one.
   var seconds: Double {
     max(1, Double(elapsed) / 1_000)
   }
@@ -46,7 +46,7 @@ final class RequestLoad {
     milliseconds + (isRunning ? MonotonicClock.milliseconds() - begin : 0)
   }
 
-  /// Produces what is due. What an outage delayed is not made up for beyond one second's worth.
+  /// Produces what is due. After an outage at most one second's worth is made up for.
   func turn(_ ledger: DemoLedger) throws {
     guard isRunning, !isPaused else { return try feeder.turn(limit: 0, ledger) }
     let elapsed = MonotonicClock.milliseconds() - begin

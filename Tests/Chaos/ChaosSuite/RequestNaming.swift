@@ -10,8 +10,8 @@ struct RequestNaming: ~Copyable {
   private var naming = NotificationNaming()
 
   /// - Parameters:
-  ///   - request: for one device.
-  ///   - token: the device's.
+  ///   - request: The id of a request for one device.
+  ///   - token: The device's token.
   mutating func id(_ request: String, _ token: String) throws -> NotificationID {
     try Array(request.utf8).withUnsafeBytes { bytes in
       naming.begin(try reader.read(bytes), topic: [], partition: 0, offset: 0)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The number of pushes that may arrive twice, as time: so many seconds of the run's traffic for each fault.
+/// The number of pushes that may arrive twice, as seconds of the run's traffic per fault.
 struct DuplicateBound: Sendable {
   let seconds: Double
   let reason: String
 
-  /// Senders are killed, and perhaps others.
+  /// For scenarios that kill senders, and perhaps other processes.
   static let asKills = DuplicateBound(
     seconds: 0.5, reason: "as with `kill-sender`")
 
@@ -15,13 +15,13 @@ struct DuplicateBound: Sendable {
       seconds: 0, reason: reason)
   }
 
-  /// The number for a run: for each fault what was accepted in the busiest so many seconds until the next one, since
-  /// after an outage senders catch up at many times the load's rate; and no less than what the load makes in them.
+  /// The number for a run: for each fault, the pushes accepted in the busiest interval of that length until the next
+  /// fault, since senders catch up after an outage at many times the load's rate; at least the load's own rate.
   ///
   /// - Parameters:
-  ///   - faults: when they were made, in milliseconds, as `accepted`.
-  ///   - perSecond: notifications that the load makes.
-  ///   - accepted: when the gateway accepted notifications, in any order.
+  ///   - faults: The times of the faults in milliseconds, like `accepted`.
+  ///   - perSecond: The load's notifications per second.
+  ///   - accepted: The times at which the gateway accepted notifications, in any order.
   func limit(faults: [Int64], perSecond: Double, accepted: [Int64]) -> Int {
     let width = Int64(seconds * 1_000)
     guard width > 0 else { return 0 }
@@ -29,13 +29,13 @@ struct DuplicateBound: Sendable {
     let times = accepted.sorted()
     return faults.indices.reduce(0) { sum, index in
       let end = index + 1 < faults.count ? faults[index + 1] : .max
-      // What was completed before the fault and could not be committed counts, too.
+      // Pushes completed before the fault but not committed count too.
       let stretch = times.drop { $0 < faults[index] - width }.prefix { $0 < end }
       return sum + max(least, Self.busiest(stretch, width))
     }
   }
 
-  /// The most of these times, which ascend, in any stretch of that many milliseconds.
+  /// The largest number of these ascending times in any interval of that many milliseconds.
   private static func busiest(_ times: ArraySlice<Int64>, _ width: Int64) -> Int {
     var first = times.startIndex
     var most = 0
@@ -47,16 +47,16 @@ struct DuplicateBound: Sendable {
   }
 }
 
-/// One way to hurt the pipeline.
+/// A scenario with one kind of fault.
 struct Scenario: Sendable {
-  /// The equipment that a scenario cannot do without.
+  /// What a scenario needs.
   enum Need: Sendable {
     case nothing
     /// The embedded broker's control interface.
     case embeddedBroker
-    /// The embedded broker, or a command that restarts a broker of the cluster.
+    /// The embedded broker, or a command that restarts a cluster's broker.
     case brokerRestart
-    /// The library that makes a process see another clock or a full disk.
+    /// The library that makes a process see a different clock or a full disk.
     case shim
   }
 
@@ -64,59 +64,59 @@ struct Scenario: Sendable {
   let summary: String
   var need = Need.nothing
   var senders = 2
-  /// Brokers that the embedded cluster pretends to have.
+  /// The number of brokers that the embedded cluster simulates.
   var brokers = 1
   var senderFlags: [String] = []
   var feedbackFlags: [String] = []
   var gatewayFlags: [String] = []
-  /// True if all requests are updates of Live Activities, and not a day's requests: as many of them as `--activities` says,
-  /// ten times a second, to a gateway that takes a tenth of that.
+  /// Whether all requests are updates of Live Activities instead of a day's requests: of `--activities` activities, ten
+  /// times a second, to a gateway that accepts a tenth of that.
   var hasActivities = false
-  /// True if every member of a group has a name (`--instance-id`): for one copy of each program.
+  /// Whether every group member has a name (`--instance-id`): for one instance of each program.
   var namesMembers = false
-  /// The most memory that a sender may take in MiB, where that is less than the limit of any process.
+  /// The maximum memory of a sender in MiB, if below the limit of any process.
   var senderMebibytes: Int?
-  /// True if its faults answer TooManyProviderTokenUpdates, as the gateway's own rule does.
+  /// Whether its faults respond with TooManyProviderTokenUpdates, as the gateway's own rule does.
   var refusesTokenUpdates = false
-  /// True if a scheduler runs, with a database of its own.
+  /// Whether a scheduler with its own database is running.
   var hasScheduler = false
-  /// True if it uses the shim where there is one, and can do without.
+  /// Whether it uses the shim if available, without requiring it.
   var takesShim = false
-  /// Sessions that a busy machine does not end, in milliseconds: not longer than `max.poll.interval.ms` there.
+  /// The session timeout that is long enough for a busy machine, in milliseconds: at most `max.poll.interval.ms` there.
   static let longSession = 10_000
 
-  /// Group sessions where they are others than those of the suite, in milliseconds. Where senders leave by themselves
-  /// no session has to end.
+  /// The session timeout of groups if different from the suite's, in milliseconds. If senders leave by themselves, no
+  /// session must expire.
   var sessionMilliseconds: Int?
-  /// True if no sender comes, goes or is stopped by its faults, and the broker stays. Then a rebalance of the senders
-  /// is none of them, and a busy machine must not make one: their sessions are longer.
+  /// Whether its faults neither start nor stop senders, and the broker stays. A rebalance of the senders is then not
+  /// part of the fault, and a busy machine must not cause one: their session timeout is longer.
   var sendersStay = false
-  /// True if one answer in fifty takes 0.7 s longer, so that offset maps have incomplete offsets to record. A sender that
-  /// gives back partitions waits 1.5 s for its answers, which such a one must not use up on a busy machine.
+  /// Whether one response in fifty takes 0.7 s longer, so that offset maps have incomplete offsets to record. A sender
+  /// whose partitions are revoked waits 1.5 s for responses, which must suffice on a busy machine.
   var hasStragglers = false
-  /// True if a notification may meet so many outages that its last wait is that of the 15-minute topic.
+  /// Whether a notification may meet so many outages that its last retry is that of the 15-minute topic.
   var mayWaitLong = false
-  /// True if the gateway's name has many addresses, of which one is alive (`DeadAddresses`).
+  /// Whether the gateway's name has many addresses, only one of which works (`DeadAddresses`).
   var hasDeadAddresses = false
-  /// True if it is part of the short form.
+  /// Whether it is part of the short form.
   var isShort = false
   let bound: DuplicateBound
-  /// Makes the faults. The load runs; what follows (settling, clean stop, audit) is the same for all.
+  /// Injects the faults under load; what follows (settling, clean stop, audit) is the same for all.
   let steps: @Sendable (ChaosRig) throws -> Void
 
-  /// The beginning of its row in docs/guarantees.md: name, fault, and its bound in seconds.
+  /// The start of its row in docs/guarantees.md: name, fault, and its bound in seconds.
   var documentation: String {
     let form = isShort ? " (short)" : ""
     let seconds = bound.seconds == 0 ? "0" : "\(bound.seconds)"
     return "| `\(name)` | \(summary)\(form) | \(seconds) |"
   }
 
-  /// For `--list`: the same with the reason for the bound.
+  /// The line for `--list`: the same with the reason for the bound.
   var listing: String { "\(documentation) \(bound.reason) |" }
 
   var usesShim: Bool { if case .shim = need { true } else { takesShim } }
 
-  /// Why it cannot be run with these options; nil when it can.
+  /// The reason why it cannot run with these options; nil if it can.
   func obstacle(_ options: ChaosOptions) -> String? {
     switch need {
     case .nothing: nil
@@ -131,7 +131,7 @@ struct Scenario: Sendable {
     }
   }
 
-  /// Every scenario, the most valuable first.
+  /// Every scenario, most important first.
   static let all: [Scenario] = [
     kills, [scaling], [newestState], backlogs, kafkaFaults, [namedMembers], refusedProduces,
     rightsFaults,

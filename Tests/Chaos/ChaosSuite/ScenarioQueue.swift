@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Synchronization
 
-/// Scenarios that are still to run, and those that failed. Safe to use from any thread.
+/// The remaining scenarios, and the failed ones. Safe to use from any thread.
 final class ScenarioQueue: Sendable {
   private struct State {
     var rest: ArraySlice<Scenario>
@@ -12,11 +12,11 @@ final class ScenarioQueue: Sendable {
 
   init(_ scenarios: [Scenario]) { state = Mutex(State(rest: scenarios[...])) }
 
-  /// The next one to run; nil when each has been taken.
+  /// Returns the next scenario; nil if there are no more.
   func next() -> Scenario? { state.withLock { $0.rest.popFirst() } }
 
   func addFailure(_ scenario: Scenario) { state.withLock { $0.failed.append(scenario.name) } }
 
-  /// Names, in the order in which they failed.
+  /// The names of the failed scenarios, in order of failure.
   var failed: [String] { state.withLock { $0.failed } }
 }

@@ -8,7 +8,7 @@ struct ScenarioReport {
   var faults = 0
   var requests = 0
   var notifications = 0
-  /// Notifications the gateway accepted, each time counted.
+  /// The number of acceptances by the gateway, including repeated ones.
   var accepted = 0
   var lost = 0
   /// Pushes that the gateway accepted, or that got a final receipt, more than once.
@@ -17,12 +17,12 @@ struct ScenarioReport {
   var deduplicated = 0
   var deadLetters = 0
   var checkpoints = 0
-  /// Records above committed offsets that offset maps called completed, each time one was read.
+  /// Records above committed offsets that offset maps called completed, counted each time a map was read.
   var mapped = 0
-  /// The longest time from a fault's end until all that was produced before was accounted for.
+  /// The longest time from the end of a fault until everything produced before was accounted for.
   var recoverySeconds = 0.0
   var peakMebibytes: [String: Int] = [:]
-  /// The violations; empty for a pass.
+  /// The violations; empty if it passed.
   var problems: [String] = []
 
   static let heading =

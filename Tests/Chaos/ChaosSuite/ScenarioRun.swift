@@ -4,7 +4,7 @@ import EventLoop
 import LabCommand
 import ServiceKit
 
-/// One run of one scenario, from the first process to the last sum.
+/// One run of a scenario, from the first process to the final audit.
 struct ScenarioRun {
   let scenario: Scenario
   let options: ChaosOptions

@@ -8,22 +8,22 @@ import Kafka
 import LabCommand
 import ServiceKit
 
-/// The place of a scenario: its folder, its topics, its requests, and how its processes are started.
+/// The environment of a scenario: its folder, topics, requests, and the processes' options.
 struct ScenarioSetup {
   let folder: String
   let names: TopicNames
   let generator: DemoGenerator
-  /// The file that shims in processes look at; nil without a shim.
+  /// The file that shims in processes read; nil without a shim.
   let shimControl: String?
   private let createdOn: KafkaConfiguration?
 
-  /// When the gateway saw its unregistered devices last: an hour before the suite began, so that registrations
-  /// may be newer.
+  /// The time at which the gateway last saw its unregistered devices: an hour before the suite started, so that
+  /// registrations may be newer.
   static let unregisteredSince = WallClock.milliseconds() - 3_600_000
 
   private var hostsFile: String { "\(folder)/hosts" }
 
-  /// Requests that the generator's devices are spread over.
+  /// The number of requests that the generator's devices are spread over.
   private static let population = 20_000
 
   init(_ options: ChaosOptions, _ scenario: Scenario, _ log: Logger) throws {
@@ -44,7 +44,7 @@ struct ScenarioSetup {
     try File.write(hostsFile, Array(DeadAddresses.hosts.utf8))
   }
 
-  /// A cluster gets topics of this run's own.
+  /// A cluster gets topics for this run only.
   private static func topics(
     _ options: ChaosOptions
   ) throws -> (TopicNames, KafkaConfiguration?) {
@@ -59,7 +59,7 @@ struct ScenarioSetup {
       KafkaTopicSpecification(
         topic.name, partitions: Int(topic.partitions), replication: 0,
         configuration: [
-          // Poison of 1 MiB, with its headers.
+          // A malformed record of 1 MiB, with its headers.
           "cleanup.policy": topic.cleanup.rawValue, "max.message.bytes": "4000000",
         ])
     }
@@ -69,7 +69,7 @@ struct ScenarioSetup {
     return (names, kafka)
   }
 
-  /// The plan by which the pipeline of a scenario is started.
+  /// The plan for starting a scenario's pipeline.
   func plan(_ options: ChaosOptions, _ scenario: Scenario) -> LocalPipeline.Plan {
     var plan = LocalPipeline.Plan(
       folder: folder,
@@ -90,7 +90,7 @@ struct ScenarioSetup {
     plan.extra["martlet-sender"] =
       ["--loops", "2", "--counters-interval", "0s"] + scenario.senderFlags
     plan.extra["martlet-feedback"] = scenario.feedbackFlags
-    // A day's dead devices in a minute are no wave here.
+    // A day's invalid devices within a minute must not count as a wave here.
     if !scenario.feedbackFlags.contains("--bad-token-limit") {
       plan.extra["martlet-feedback"]?.append(contentsOf: ["--bad-token-limit", "10000000"])
     }
@@ -107,13 +107,13 @@ struct ScenarioSetup {
         "--record-limit", "10000000",
       ] + scenario.gatewayFlags
     if scenario.hasActivities {
-      // Four loops of two senders have a connection each. What they send waits 200 ms.
+      // Two senders with four loops each have a connection per loop. Their pushes take 200 ms.
       plan.extra["apns-simulator"]?.append(contentsOf: [
         "--capacity", "\(options.activities)",
         "--max-concurrent-streams", "\(max(1, options.activities / 20))",
       ])
     }
-    // A debug build takes minutes to tell where it ended, and the run waits for it.
+    // A debug build takes minutes for a backtrace, and the run waits for it.
     plan.environment["broker"] = ["SWIFT_BACKTRACE=enable=no"]
     if let shim = options.shim, let shimControl, scenario.usesShim {
       let senders = (1...scenario.senders).map { "sender-\($0)" }
@@ -124,7 +124,7 @@ struct ScenarioSetup {
     return plan
   }
 
-  /// The length of a program's group sessions, in milliseconds.
+  /// The session timeout of a program's group, in milliseconds.
   private static func session(
     of program: String, _ options: ChaosOptions, _ scenario: Scenario
   ) -> Int {
@@ -133,10 +133,10 @@ struct ScenarioSetup {
     return stays ? Scenario.longSession : options.sessionMilliseconds
   }
 
-  /// Removes the folder.
+  /// Deletes the folder.
   func remove() { ScratchFolder.remove(folder) }
 
-  /// Removes the topics of this run from the cluster.
+  /// Deletes this run's topics from the cluster.
   func removeTopics() {
     guard let createdOn, let admin = try? KafkaAdmin(createdOn) else { return }
     _ = try? admin.deleteTopics(names.all.map(\.name), timeoutMilliseconds: 30_000)

@@ -43,7 +43,7 @@ extension Scenario {
             "retries": parked,
           ])
         let sum = rig.readers.retryReasons.values.reduce(0, +) - before.values.reduce(0, +)
-        // A gateway that has stood still for seconds counts as stuck; that a busy machine may do to a few.
+        // A gateway without progress for seconds counts as stuck; a busy machine may cause that for a few.
         if sum > mark / 100 {
           rig.problem("notifications went to retry topics although the gateway answers: \(parked)")
         }
@@ -56,7 +56,7 @@ extension Scenario {
       bound: DuplicateBound(
         seconds: 0, reason: "a member commits what it completed before it gives up partitions")
     ) { rig in
-      // A thousand a partition for each fault: a run of 20 has full windows.
+      // A thousand per partition and fault: a run of 20 has full windows.
       let wanted = min(20_000, 1_000 * rig.options.kills) * windowPartitions
       rig.load.perSecond = rig.options.rate * 10
       let isFull = try rig.pump(
@@ -78,6 +78,6 @@ extension Scenario {
     },
   ]
 
-  /// Partitions of the transactional lane, which has nearly all notifications of the load.
+  /// The partitions of the transactional lane, which has nearly all notifications of the load.
   private static let windowPartitions = 12
 }

@@ -4,7 +4,7 @@ import EventLoop
 import LabCommand
 import Random
 
-/// Campaigns, while the processes that look their devices up and send to them die.
+/// Campaigns, while the processes that look up their devices and send to them die.
 extension Scenario {
   static let campaign = Scenario(
     name: "campaign",

@@ -74,8 +74,8 @@ extension Scenario {
     }
   }
 
-  /// Sets the faults that a process with the shim sees from now on. The file is replaced as a whole; the shim looks at
-  /// it again every few milliseconds.
+  /// Sets the faults that a process with the shim sees from now on. The file is replaced atomically; the shim reads it
+  /// every few milliseconds.
   static func setShim(
     _ rig: ChaosRig, _ name: String, clockMilliseconds: Int64 = 0, fullPath: String = ""
   ) throws {

@@ -5,7 +5,7 @@ import LabCommand
 import Random
 import Store
 
-/// All faults, one after the other and into each other, in an order that the seed chooses.
+/// All faults, in sequence and overlapping, in an order chosen by the seed.
 extension Scenario {
   static let everything = Scenario(
     name: "everything",
@@ -84,7 +84,7 @@ extension Scenario {
     }
   }
 
-  /// Faults of what the processes stand on: disk, database, clock.
+  /// Faults of the processes' environment: disk, database, clock.
   private static func surroundingFault(_ rig: ChaosRig) throws {
     let hasShim = rig.place.shimControl != nil
     switch rig.random.next() % 3 {

@@ -37,7 +37,7 @@ extension Scenario {
       summary:
         "SIGSTOP of one of two feedback hosts past its session time-out; devices that it has recorded"
         + " as invalid register; then SIGCONT",
-      // What a producer still has when its process stops comes to the topic late.
+      // The records queued by a stopping process's producer reach the topic late.
       feedbackFlags: ["--kafka.producer.linger.ms=1000"],
       sendersStay: true, bound: .none("feedback holds no notifications")
     ) { rig in

@@ -3,7 +3,7 @@ import Glibc
 import JSON
 import LabCommand
 
-/// A gateway that goes away.
+/// A gateway that becomes unavailable.
 extension Scenario {
   static let gatewayFaults = [
     Scenario(
@@ -24,7 +24,7 @@ extension Scenario {
       bound: DuplicateBound(
         seconds: 1, reason: "requests that the gateway processed and whose answers it never gave")
     ) { rig in
-      // Each kind at least once, in an order that the seed chooses.
+      // Each kind at least once, in an order chosen by the seed.
       let kinds = troubles.shuffled(using: &rig.random)
       for turn in rig.turns(max(rig.options.kills, kinds.count)) {
         let (name, rules) = kinds[turn % kinds.count]
@@ -39,12 +39,12 @@ extension Scenario {
     },
   ]
 
-  /// Rules of the simulator (docs/simulator.md), grouped by effect: every class that a gateway in service may show.
-  /// Left out: `goaway_credential`, `wrong_clock` and `provider_token_refused` (their pushes wait for longer than a
-  /// run lasts), `early_answer` (a valid push answered 413) and `dead_address` (it needs several addresses); the
-  /// tests of the sender cover those.
+  /// Rules of the simulator (docs/simulator.md), grouped by effect: every kind that a gateway in service may show.
+  /// Omitted: `goaway_credential`, `wrong_clock` and `provider_token_refused` (their pushes wait longer than a run
+  /// lasts), `early_answer` (a valid push answered with 413) and `dead_address` (it needs several addresses); the
+  /// sender's tests cover those.
   static let troubles: [(name: String, rules: JSONValue)] = [
-    // `stream_limit_low` and other faults at `connection` need new connections, so old ones end here, too.
+    // `stream_limit_low` and other faults at `connection` need new connections, so old ones end here as well.
     (
       "connections leave",
       [
@@ -139,8 +139,8 @@ extension Scenario {
         ["id": "lost_answer", "when": ["probability": 0.01]],
       ]
     ),
-    // Three such answers to one push in a row put it off by a quarter of an hour. By chance that would happen to one in
-    // 125,000, which is some push of one run in a hundred; the gateway's every 50th request is another push each time.
+    // Three such responses in a row to one push delay it by 15 minutes. At random that would happen to one push in
+    // 125,000, about one run in a hundred; every 50th request is a different push each time.
     ("503", [["id": "service_unavailable", "when": ["every": 50]]]),
     (
       "429",

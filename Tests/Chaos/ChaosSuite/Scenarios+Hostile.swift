@@ -8,7 +8,7 @@ import Random
 import Records
 import ServiceKit
 
-/// Records that are well written and hostile: numbers at the ends of their ranges, and answers that nobody gave.
+/// Well-formed but hostile records: numbers at the ends of their ranges, and forged responses.
 extension Scenario {
   static let hostile = [
     Scenario(
@@ -52,7 +52,7 @@ extension Scenario {
         until: { rig.logText("feedback").contains("unusually many bad device tokens") },
         within: 60_000)
       if !isSaid { rig.problem("a wave of 410s raised no alarm") }
-      // What was recorded before it was a wave is taken back: the audit compares the database with the gateway.
+      // Reverts what was recorded before it was a wave: the audit compares the database with the gateway.
       let tables = TableAudit(rig.kafka, rig.place.names)
       var unexpected = -1
       let isClean = try rig.pump(
@@ -66,7 +66,7 @@ extension Scenario {
   ]
 }
 
-/// Writes records as somebody would who may write a topic.
+/// Writes records like an attacker with write access to a topic.
 final class HostileWriter {
   private typealias Forged = (topic: String, key: String, value: String?)
 
@@ -75,7 +75,7 @@ final class HostileWriter {
     .min, .min + 1, -1, 0, 1, OutsideTime.last / 1_000, OutsideTime.last, OutsideTime.last + 1,
     .max - 1, .max,
   ]
-  /// One of the load's credentials, and one of nobody's.
+  /// One of the load's credentials, and an unused one.
   private static let environments = ["any", "production"]
 
   private let rig: ChaosRig
@@ -107,7 +107,7 @@ final class HostileWriter {
     try flush()
   }
 
-  /// Says of all of them that APNs called them dead, or that it did so within the last year.
+  /// Forges responses of APNs that all of them are invalid, now or within the last year.
   func forgeAnswers(isImport: Bool = false) throws {
     let now = WallClock.milliseconds()
     for (number, device) in devices.enumerated() {
@@ -122,7 +122,7 @@ final class HostileWriter {
     try flush()
   }
 
-  /// One record of each form for each extreme.
+  /// Writes one record of each form for each extreme.
   func writeExtremes() throws {
     let token = String(repeating: "ee", count: 32)
     let device = "\"token\":\"\(token)\",\"app\":\"\(Self.app)\",\"environment\":\"production\""
@@ -157,7 +157,7 @@ final class HostileWriter {
     try flush()
   }
 
-  /// The forged records that signers and senders read about a credential. The last word is a tombstone.
+  /// The forged records about a credential that signers and senders read. The last record is a tombstone.
   private func forgedTokens(_ environment: String, _ number: Int64) -> [Forged] {
     let credential = "DEMOTEAM01/DEMOKEY001/\(environment)"
     let subject = "\"credential\":\"\(credential)\""

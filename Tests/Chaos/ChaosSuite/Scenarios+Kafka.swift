@@ -5,7 +5,7 @@ import JSON
 import LabCommand
 import Random
 
-/// Brokers that go, lead no more, or answer with errors; groups that never rest.
+/// Brokers that stop, lose leadership, or return errors; groups that never become stable.
 extension Scenario {
   static let kafkaFaults = [
     Scenario(
@@ -82,7 +82,7 @@ extension Scenario {
   private static let outageBound = DuplicateBound(
     seconds: 1, reason: "what could not be committed if a partition moves meanwhile")
 
-  /// Every topic's leader, and every group's coordinator, to a random broker.
+  /// Moves every topic's leader and every group's coordinator to a random broker.
   static func move(_ rig: ChaosRig) throws {
     for topic in rig.place.names.all {
       for partition in 0..<topic.partitions {
@@ -103,7 +103,7 @@ extension Scenario {
     }
   }
 
-  /// Errors that a healthy cluster gives now and then, by request.
+  /// Errors that a healthy cluster returns occasionally, by request.
   static let brokerErrors: [(request: String, errors: [String])] = [
     (
       "produce",

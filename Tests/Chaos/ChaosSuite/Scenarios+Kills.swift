@@ -3,7 +3,7 @@ import Glibc
 import LabCommand
 import Random
 
-/// Processes that die, stop, or stand still.
+/// Processes that die, stop, or stall.
 extension Scenario {
   static let kills = [
     Scenario(
@@ -75,7 +75,7 @@ extension Scenario {
         let name = rig.random.pick(rig.senders)
         rig.signal(name, SIGSTOP)
         try rig.pump(UInt64(rig.options.sessionMilliseconds) + 3_000)
-        // What the new owner has committed, and what the old one says when it wakes up.
+        // What the new owner has committed, and what the old one does when it resumes.
         rig.compareOffsets()
         rig.signal(name, SIGCONT)
         try rig.pump(between: 200, and: 1_000)
@@ -108,7 +108,7 @@ extension Scenario {
       seconds: 0, reason: "a member commits what it completed before it gives up partitions"
     )
   ) { rig in
-    // From one to four and back makes six faults.
+    // From one to four and back is six faults.
     for turn in rig.turns(max(1, rig.options.kills / 5)) {
       let mark = rig.mark()
       let names = (1...3).map { "scaled-\(turn + 1)-\($0)" }
@@ -139,7 +139,7 @@ extension Scenario {
     rig.compareOffsets()
     let mark = rig.mark()
     try rig.kill(name)
-    // Every fourth kill is not waited for: the next one may hit a group that is still forming.
+    // Every fourth kill does not wait for recovery: the next one may hit a group that is still forming.
     if rig.random.chance(per10000: 2_500) { return }
     try rig.awaitRecovery(of: mark)
   }

@@ -3,7 +3,7 @@ import Contract
 import JSON
 import LabCommand
 
-/// Members with names whose coordinator cannot work.
+/// Named group members whose coordinator is not available.
 extension Scenario {
   static let namedMembers = Scenario(
     name: "named-members",
@@ -39,7 +39,7 @@ extension Scenario {
 
   private static let groupRequests = ["find_coordinator", "heartbeat", "offset_commit"]
 
-  /// The broker that is left has no quorum: its coordinators answer that they are not available.
+  /// The remaining broker has no quorum: its coordinators respond that they are not available.
   private static func stopCoordinators(_ rig: ChaosRig) throws {
     for group in ReaderGroup.allCases {
       try rig.broker(
@@ -53,7 +53,7 @@ extension Scenario {
     }
   }
 
-  /// They work again. The first commits are those that waited, under no member id: they are fenced.
+  /// Makes the coordinators available. The first commits are the delayed ones, without a member id: they are fenced.
   private static func startCoordinators(_ rig: ChaosRig) throws {
     for request in groupRequests {
       try rig.broker("PUT", "/errors/clear", ["request": .string(request)])

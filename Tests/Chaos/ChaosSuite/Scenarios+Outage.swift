@@ -4,10 +4,10 @@ import JSON
 import LabCommand
 import ServiceKit
 
-/// A gateway that refuses everything, or says nothing at all, for a while.
+/// A gateway that rejects everything, or does not respond at all, for a while.
 extension Scenario {
-  /// The most that all senders together may send into an outage, as seconds of traffic for each: what was on its way
-  /// with its prompt retries, and probes. Without a bound it would be three times the outage.
+  /// The most that all senders together may send during an outage, as seconds of traffic: what was in flight with its
+  /// immediate retries, and probes. Without a bound it would be three times the outage.
   private static let outageSeconds = 2.0
 
   static let gatewayOutages = [
@@ -22,7 +22,7 @@ extension Scenario {
         try rig.addGatewayFaults([
           ["id": "service_unavailable", "status": 503, "reason": "ServiceUnavailable"]
         ])
-        // Each failed probe doubles the pause, so what a long outage shows takes long to recover from.
+        // Each failed probe doubles the pause, so recovery from a long outage takes long.
         try rig.pump(between: 3_000, and: rig.options.isShort ? 4_000 : 8_000)
         try rig.clearGatewayFaults()
         let mark = rig.mark()
@@ -53,10 +53,10 @@ extension Scenario {
     },
   ]
 
-  /// An outage makes no dead letters and no storm.
+  /// An outage must cause neither dead letters nor a storm of retries.
   private static func judgeOutages(_ rig: ChaosRig) throws {
     try rig.readGateway()
-    // The load has bad requests and tokens of its own: ingest refuses them, and no sender sees them.
+    // The load itself has bad requests and tokens, which ingest rejects, so senders never see them.
     if !rig.auditor.senderDeadLetters.isEmpty {
       rig.problem("an outage made dead letters: \(rig.auditor.senderDeadLetters)")
     }

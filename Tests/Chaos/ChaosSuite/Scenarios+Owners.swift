@@ -2,7 +2,7 @@
 import LabCommand
 import Random
 
-/// Devices that are removed or get another owner while pushes to them wait.
+/// Devices that are removed or change owner while pushes to them wait.
 extension Scenario {
   static let owners = Scenario(
     name: "owners",

@@ -5,7 +5,7 @@ import Kafka
 import Random
 import ServiceKit
 
-/// Malformed records, written straight into every topic.
+/// Malformed records, written directly to every topic.
 extension Scenario {
   static let poison = Scenario(
     name: "poison",
@@ -24,7 +24,7 @@ extension Scenario {
   }
 }
 
-/// Writes one dose of poison into every topic.
+/// Writes one malformed record of each kind to every topic.
 final class PoisonWriter {
   private struct Dose {
     let key: [UInt8]?
@@ -43,8 +43,8 @@ final class PoisonWriter {
     let producer = try KafkaProducer(kafka)
     self.producer = producer
     let names = rig.place.names
-    // Tables, requests for tokens, receipts and dead letters have no dead letters: whoever reads them ignores
-    // and counts bad entries.
+    // Tables, requests for tokens, receipts and dead letters have no dead letters: their consumers ignore and count bad
+    // entries.
     let judged =
       [names.requests] + names.notifications + names.retries + [names.feedback, names.devices]
     let ignored = [
@@ -52,7 +52,7 @@ final class PoisonWriter {
       names.deadLetters,
     ]
     topics = try (judged + ignored).map { ($0, try producer.topic(named: $0), judged.contains($0)) }
-    // The broker takes nothing without a key there.
+    // The broker rejects records without a key there.
     compacted = Set(names.all.filter { $0.cleanup == .compact }.map(\.name))
   }
 
@@ -63,7 +63,7 @@ final class PoisonWriter {
       for dose in doses(&rig.random) where dose.key != nil || !compacted.contains(name) {
         let tag = nextTag
         nextTag += 1
-        // A tombstone in a compacted topic is its way to forget a key.
+        // A tombstone in a compacted topic deletes a key.
         let isTombstone = dose.value == nil && name == rig.place.names.devices
         if isJudged, !isTombstone { mustEnd[tag] = name }
         planted[tag] = name

@@ -3,7 +3,7 @@ import Contract
 import JSON
 import LabCommand
 
-/// Answers to produce requests that clients take for final, although they pass.
+/// Transient produce errors that clients treat as permanent.
 extension Scenario {
   static let refusedProduces = [
     Scenario(
@@ -16,17 +16,17 @@ extension Scenario {
         seconds: 3, reason: "a receipt that Kafka refused leaves its push open")
     ) { rig in
       try rig.turns(afterBetween: 500, and: 1_500) { turn in
-        // Answers are on their way for so long that all of them meet the refusals.
+        // Responses are delayed so long that all of them meet the errors.
         try rig.addGatewayFaults([["id": "added_latency", "profile": "constant", "time": "2s"]])
         try rig.pump(1_500)
-        // The load is no part of the pipeline: its own requests must not be refused.
+        // The load is not part of the pipeline: its own requests must not be rejected.
         rig.load.isPaused = true
         let isQuiet = try rig.pump(until: { rig.load.isSettled }, within: 20_000)
         if !isQuiet { rig.problem("Kafka did not answer for the load's requests within 20 s") }
         let error = errors[turn % errors.count]
         rig.countFault("produce: \(error)")
         let receipts = JSONValue.string(rig.place.names.receipts)
-        // Producers ask for a topic's partitions again when they hear that it is not there.
+        // Producers ask for a topic's metadata again when they learn that it is missing.
         let isAway = error == "unknown_topic_or_partition"
         if isAway {
           try rig.broker("PUT", "/topics", ["topic": receipts, "error": .string(error)])
@@ -42,7 +42,7 @@ extension Scenario {
     }
   ]
 
-  /// Answers to a produce request that pass, and that librdkafka does not try again by itself.
+  /// Transient produce errors that librdkafka does not retry by itself.
   private static let errors = [
     "policy_violation", "unknown_topic_or_partition", "topic_not_authorized",
   ]

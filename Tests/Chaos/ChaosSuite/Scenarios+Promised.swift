@@ -5,7 +5,7 @@ import LabCommand
 import ServiceKit
 import Synchronization
 
-/// What groups and brokers promise: named members, commits in a rebalance, records that outlive the broker.
+/// The guarantees of groups and brokers: named members, commits in a rebalance, records that survive the broker.
 extension Scenario {
   static let promised = [
     Scenario(
@@ -20,11 +20,11 @@ extension Scenario {
         try rig.pump(between: 500, and: 2_000)
         let mark = rig.mark()
         try rig.kill("sender-1")
-        // The process tree waits up to 10 s before it starts what dies again and again.
+        // The process tree waits up to 10 s before it restarts a process that keeps dying.
         guard try rig.pump(until: { rig.isRunning("sender-1") }, within: 20_000) else {
           return rig.problem("sender-1 was not started again")
         }
-        // Back under its name, it gets its partitions without waiting for the dead one's session to end.
+        // With the same name, it gets its partitions back without waiting for the old session to expire.
         let limit: UInt64 = 10_000
         let isBack = try rig.awaitLog(
           "sender-1", "partitions assigned", count: turn + 2, within: limit)

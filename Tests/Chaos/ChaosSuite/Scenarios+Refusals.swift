@@ -5,13 +5,13 @@ import LabCommand
 import Random
 import ServiceKit
 
-/// A gateway that ends every connection the same way, and one that refuses one app of a credential.
+/// A gateway that ends every connection in the same way, and one that rejects one app of a credential.
 extension Scenario {
-  /// Connects that each pool may make in 30 s while every connection ends without an accepted push. A pool is one
-  /// loop's connections with one credential.
+  /// The connection attempts that each pool may make in 30 s while every connection ends without an accepted push. A
+  /// pool is one loop's connections with one credential.
   private static let connectsPerPool = 5
 
-  /// Milliseconds within which the 99th percentile of pushes is answered when connections leave and most addresses are
+  /// The limit for the 99th percentile of response times, in milliseconds, when connections end and most addresses are
   /// dead.
   private static let slowestAfterGoAway: Int64 = 5_000
 
@@ -34,7 +34,7 @@ extension Scenario {
         rig.countFault("gateway: \(name)")
         let mark = rig.mark()
         try rig.addGatewayFaults(rules)
-        // What is open ends first, and is not counted.
+        // Open requests finish first and are not counted.
         try rig.pump(500)
         let before = try rig.connects()
         try rig.pump(30_000)
@@ -58,7 +58,7 @@ extension Scenario {
       let dead = try DeadAddresses([rig.pipeline.gateway, rig.pipeline.sandboxGateway])
       try withExtendedLifetime(dead) {
         for _ in rig.turns(rig.options.kills) {
-          // Longer than an address that failed once is put aside.
+          // Longer than a failed address is avoided.
           try rig.pump(12_000)
           rig.countFault("gateway: every connection leaves")
           let begin = WallClock.milliseconds()
@@ -93,11 +93,11 @@ extension Scenario {
         ])
         try rig.pump(10_000)
         let end = WallClock.milliseconds()
-        // The last ones get their time, too.
+        // The last pushes get their time, too.
         try rig.pump(UInt64(slowestP99))
         try rig.clearGatewayFaults()
         try rig.awaitRecovery(of: rig.mark())
-        // A receipt tells when APNs answered: by now all of them have been read.
+        // A receipt has the time of APNs' response: by now all of them have been read.
         let times = rig.auditor.answerTimes(arrived: begin...end, otherThan: refusedApp)
         let p99 = times.isEmpty ? 0 : times[times.count * 99 / 100]
         let missing = times.count { $0 == .max }
@@ -109,13 +109,13 @@ extension Scenario {
             "of \(times.count) pushes for the other apps \(missing) have no answer, and the 99th percentile"
               + " was \(p99) ms")
         }
-        // What came meanwhile and waited with it goes out first: each turn begins at rest.
+        // Each turn starts idle: pushes that came meanwhile and waited with it are sent first.
         try rig.awaitRecovery(of: rig.mark())
       }
     },
   ]
 
-  /// Statuses of a proxy, a captive portal or a web server in the way.
+  /// Statuses of a proxy, a captive portal or a web server in between.
   private static let foreignStatuses: [Int64] = [301, 403, 404, 407, 410, 429, 502]
 
   static let foreignAnswers = Scenario(
@@ -150,13 +150,13 @@ extension Scenario {
   }
 
   private static let refusedApp = "com.example.ride"
-  /// For the apps that are not refused, in milliseconds; the gateway itself takes 200 at the 99th percentile.
+  /// For the apps that are not rejected, in milliseconds; the gateway itself takes 200 at the 99th percentile.
   private static let slowestP99: Int64 = 2_000
   private static let loopsPerSender = 2
   private static let credentials = 2
 
-  /// Ways in which a connection ends, or is of no use, without an accepted push. GOAWAY about a credential and
-  /// ExpiredProviderToken hold pushes for longer than a run lasts: `Tests/Services/SenderTests` has those.
+  /// Ways in which a connection ends, or is unusable, without an accepted push. GOAWAY about a credential and
+  /// ExpiredProviderToken delay pushes for longer than a run lasts: `Tests/Services/SenderTests` covers those.
   private static let endings: [(name: String, rules: JSONValue)] = [
     (
       "IdleTimeout to every request",
@@ -204,7 +204,7 @@ extension Scenario {
 }
 
 extension ChaosRig {
-  /// Judges how long the requests of a time waited for their answers.
+  /// Checks how long the requests of a time range waited for their responses.
   fileprivate func judgeAnswers(arrived: ClosedRange<Int64>, slowest: Int64) throws {
     let times = auditor.answerTimes(arrived: arrived, otherThan: "")
     let p99 = times.isEmpty ? 0 : times[times.count * 99 / 100]

@@ -3,7 +3,7 @@ import Contract
 import JSON
 import LabCommand
 
-/// Rights on Kafka that are taken away while everything runs.
+/// Rights on Kafka that are revoked while everything is running.
 extension Scenario {
   static let rightsFaults = [
     Scenario(
@@ -33,10 +33,10 @@ extension Scenario {
     }
   ]
 
-  /// Two looks of a program, and some time to answer.
+  /// Two checks of a program, and some time to respond.
   private static let namedWithinMilliseconds: UInt64 = 30_000
 
-  /// Topics without which something of the pipeline stands still, or is not known.
+  /// Topics without which a part of the pipeline stops or lacks information.
   private static func used(_ names: TopicNames) -> [String] {
     names.notifications + [
       names.requests, names.receipts, names.feedback,

@@ -5,7 +5,7 @@ import JSON
 import LabCommand
 import Random
 
-/// Requests with a time, while the processes that keep and send them die.
+/// Scheduled requests, while the processes that keep and send them die.
 extension Scenario {
   static let schedule = Scenario(
     name: "schedule",
@@ -48,7 +48,7 @@ extension Scenario {
     try rig.broker("PUT", "/brokers", ["up": true])
   }
 
-  /// The disk of the scheduler is a new one.
+  /// Gives the scheduler an empty disk.
   static func removeDatabase(_ rig: ChaosRig) {
     rig.countFault("the scheduler's disk is empty")
     for suffix in ["", "-wal", "-shm"] {

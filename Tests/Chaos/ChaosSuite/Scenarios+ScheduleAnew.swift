@@ -4,7 +4,7 @@ import Kafka
 import Random
 import ServiceKit
 
-/// The topic of the schedule is made anew while its database has what waits.
+/// The schedule's topic is recreated while the database has the scheduled requests.
 extension Scenario {
   static let scheduleAnew = Scenario(
     name: "schedule-anew",
@@ -28,7 +28,7 @@ extension Scenario {
     try load.finish(rig)
   }
 
-  /// Waits until the database has what was requested so far: what only the topic has is lost with it.
+  /// Waits until the database has everything requested so far: what only the topic has is lost with it.
   private static func isTaken(_ rig: ChaosRig) throws -> Bool {
     let names = rig.place.names
     let admin = try KafkaAdmin(rig.kafka)
@@ -66,7 +66,7 @@ extension Scenario {
     }
     let topic = KafkaTopicSpecification(
       name, partitions: count, replication: 0, configuration: ["cleanup.policy": "compact"])
-    // Brokers forget a topic some time after they have answered.
+    // Brokers delete a topic some time after they have responded.
     let isMade = try rig.pump(
       until: {
         try admin.createTopics([topic], timeoutMilliseconds: 30_000).first?.error == nil

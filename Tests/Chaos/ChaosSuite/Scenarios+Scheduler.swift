@@ -5,7 +5,7 @@ import Random
 import ServiceKit
 import Store
 
-/// A scheduler whose database does not answer, one that is not alone, and requests to people.
+/// A scheduler whose database does not respond, several schedulers, and requests to users.
 extension Scenario {
   static let schedulers = [scheduleDatabase, schedulerHosts, people]
 
@@ -84,7 +84,7 @@ extension Scenario {
     return name
   }
 
-  /// A scheduler stops for good; one that was killed is started again before.
+  /// Stops a scheduler for good; a killed one is restarted before.
   private static func leave(_ rig: ChaosRig, _ name: String) throws {
     _ = try rig.pump(until: { rig.isRunning(name) }, within: 20_000)
     try rig.stopForGood(name)

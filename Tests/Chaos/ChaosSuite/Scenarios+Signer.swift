@@ -3,7 +3,7 @@ import EventLoop
 import Glibc
 import LabCommand
 
-/// A signer that is away for longer than its tokens live, and one whose clock is a day ahead.
+/// A signer that is away for longer than its tokens are valid, and one whose clock is a day ahead.
 extension Scenario {
   static let signerFaults = [
     Scenario(
@@ -38,7 +38,7 @@ extension Scenario {
         try rig.pump(between: 500, and: 1_500)
         rig.countFault("clock of signer by a day")
         try setShim(rig, "signer", clockMilliseconds: 86_400_000)
-        // What it finds on the topic is then old, and it mints.
+        // The token on the topic is then old, so the signer mints a new one.
         try rig.kill("signer")
         try rig.pump(between: 10_000, and: 14_000)
         try setShim(rig, "signer")
@@ -50,7 +50,7 @@ extension Scenario {
     },
   ]
 
-  /// Minting goes on: within a minute the newest record of each credential is a token that may be used.
+  /// Checks that minting continues: within a minute the newest record of each credential is a usable token.
   static func awaitTokens(_ rig: ChaosRig) throws {
     let tables = TableAudit(rig.kafka, rig.place.names)
     var nextLook: UInt64 = 0

@@ -10,7 +10,7 @@ import Records
 import ServiceKit
 import Telemetry
 
-/// Requests with a time, a part of which is cancelled two seconds before it or earlier, and what the gateway says of them.
+/// Scheduled requests, some cancelled at least two seconds ahead, and what the gateway received.
 final class ScheduledLoad {
   private struct Entry {
     let id: String
@@ -19,7 +19,7 @@ final class ScheduledLoad {
   }
 
   private static let app = "com.example.shop"
-  /// A cancellation is so much earlier than the request's time, in milliseconds.
+  /// The time by which a cancellation precedes the request's time, in milliseconds.
   private static let cancelAhead: Int64 = 2_000
 
   private let producer: KafkaProducer
@@ -27,7 +27,7 @@ final class ScheduledLoad {
   private let schedule: KafkaTopic
   private var random: SeededGenerator
   private var entries: [NotificationID: Entry] = [:]
-  /// Requests that may still be cancelled, by their times.
+  /// Requests that can still be cancelled, by their times.
   private var waiting: [NotificationID] = []
   private(set) var count = 0
   private(set) var lastDue: Int64 = 0
@@ -75,7 +75,7 @@ final class ScheduledLoad {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }
 
-  /// Waits until everything has been sent, and judges it. A request that was handed back waits for five minutes at most.
+  /// Waits until everything has been sent, and checks it. A request that was handed back waits for up to five minutes.
   func finish(_ rig: ChaosRig) throws {
     var nextLook: UInt64 = 0
     let isDone = try rig.pump(
@@ -85,19 +85,19 @@ final class ScheduledLoad {
         nextLook = now + 2_000
         return missing(try self.times(rig)) == 0
       }, within: 360_000)
-    // What was cancelled is seen here if it is sent.
+    // Cancelled requests that are sent anyway show up here.
     try rig.pump(3_000)
     let times = try self.times(rig)
     judge(times, rig)
     if !isDone { rig.problem("\(missing(times)) scheduled requests were not sent") }
   }
 
-  /// The number of requests that the gateway should have seen and has not.
+  /// The number of requests that the gateway should have received but has not.
   private func missing(_ times: [NotificationID: [Int64]]) -> Int {
     entries.count { !$0.value.isCancelled && times[$0.key] == nil }
   }
 
-  /// The times at which the gateway saw pushes of this load.
+  /// The times at which the gateway received this load's pushes.
   private func times(_ rig: ChaosRig) throws -> [NotificationID: [Int64]] {
     nonisolated(unsafe) var times: [NotificationID: [Int64]] = [:]
     let known = entries
@@ -108,7 +108,7 @@ final class ScheduledLoad {
     return times
   }
 
-  /// Judges what the gateway has seen; in words for the log.
+  /// Checks what the gateway received; returns text for the log.
   private func judge(_ times: [NotificationID: [Int64]], _ rig: ChaosRig) {
     var (early, late, repeats) = (0, [Int64](), 0)
     for (id, entry) in entries {

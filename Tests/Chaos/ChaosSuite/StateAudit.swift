@@ -2,24 +2,24 @@
 import APNS
 import LabCommand
 
-/// The pushes with a key of a run, of which each device token has one: in the order of the lanes, and as the gateway
-/// accepted them.
+/// The pushes with a key of a run, one key per device token: in the order of the lanes, and as the gateway accepted
+/// them.
 struct StateAudit {
   private struct State {
-    /// The place of its first record among those of its lane's partition.
+    /// The position of its first record in its lane's partition.
     let place: Int
     let token: String
   }
 
   private var states: [NotificationID: State] = [:]
-  /// What the gateway accepted, in its order.
+  /// The accepted pushes in the gateway's order.
   private var accepted: [NotificationID] = []
   private var superseded: Set<NotificationID> = []
 
   var count: Int { states.count }
   var supersededCount: Int { superseded.count }
 
-  /// A record with a key lies on a lane.
+  /// Records a push with a key on a lane.
   mutating func produced(_ id: NotificationID, token: String) {
     if states[id] == nil { states[id] = State(place: states.count, token: token) }
   }
@@ -41,7 +41,7 @@ struct StateAudit {
     }
   }
 
-  /// The newest states of devices that were superseded nevertheless.
+  /// The newest states of devices that were superseded anyway.
   var lost: [NotificationID] {
     var newest: [String: (place: Int, id: NotificationID)] = [:]
     for (id, state) in states where state.place > newest[state.token]?.place ?? -1 {

@@ -9,7 +9,7 @@ import Records
 import ServiceKit
 import Store
 
-/// Checks of what is not about single notifications: provider tokens and the database of invalid tokens.
+/// Checks other than those of single notifications: provider tokens and the database of invalid tokens.
 struct TableAudit {
   private let kafka: KafkaConfiguration
   private let names: TopicNames
@@ -20,7 +20,7 @@ struct TableAudit {
     self.names = names
   }
 
-  /// Every record of a topic, from its start to where it ends now.
+  /// Calls `body` with every record of a topic, from its start to its current end.
   private func forEach(_ topic: String, _ body: (KafkaRecord) -> Void) throws {
     let tail = try KafkaTail(kafka, topic: topic, from: .beginning)
     defer { tail.close() }
@@ -37,8 +37,7 @@ struct TableAudit {
     }
   }
 
-  /// Finds requests that Kafka has without having said where, and tells the ledger. Returns how many are not
-  /// there.
+  /// Finds requests that Kafka has without a known offset, and tells the ledger. Returns how many are missing.
   func place(
     _ unplaced: [(partition: Int32, text: [UInt8])], in ledger: DemoLedger
   ) throws -> Int {
@@ -58,7 +57,7 @@ struct TableAudit {
     return wanted.values.reduce(0, +)
   }
 
-  /// The records of the provider tokens' topic, judged as of now.
+  /// The records of the provider tokens' topic, checked as of now.
   func mints() throws -> MintAudit {
     var audit = MintAudit(now: WallClock.seconds())
     try forEach(names.providerTokens) { record in
@@ -70,8 +69,8 @@ struct TableAudit {
     return audit
   }
 
-  /// Invalid tokens that stand in the database and not in `push.invalid-tokens` played from its start, or the
-  /// other way round, in words.
+  /// Differences between the invalid tokens in the database and those in `push.invalid-tokens`, read from its start, as
+  /// text.
   func databaseDifferences(_ path: String) throws -> [String] {
     var replayed: [[UInt8]: Int64] = [:]
     try forEach(names.invalidTokens) { record in
@@ -79,7 +78,7 @@ struct TableAudit {
       if record.value.baseAddress == nil {
         replayed[key] = nil
       } else if let entry = try? InvalidTokenRecord(record.value, parser: parser) {
-        // One that the application has removed is not invalid.
+        // A device removed by the application is not invalid.
         let isRemoved = entry.reason.utf8.elementsEqual(DeviceRelease.removedReason.utf8)
         replayed[key] = isRemoved ? nil : entry.invalidSince
       }
@@ -104,7 +103,7 @@ struct TableAudit {
     return differences
   }
 
-  /// Devices that must be invalid and that no database has as such, and the other way round.
+  /// Devices that must be invalid but are not so in any database, and the reverse.
   func invalidDifferences(
     _ paths: [String], _ expected: Set<DemoGateway.Device>
   ) throws -> (missing: Int, unexpected: Int) {

@@ -6,15 +6,15 @@ import Kafka
 import Records
 import ServiceKit
 
-/// Follows every topic that says something about notifications, without a group, and tells the auditor.
+/// Reads every topic about notifications, without a consumer group, and tells the auditor.
 final class TopicReaders {
-  /// The ids of a partition's records as they were read: nil for a record without a readable envelope.
+  /// The ids of a partition's records in the order of reading: nil for a record without a readable envelope.
   struct LaneLog {
     var offsets: [Int64] = []
     var ids: [NotificationID?] = []
-    /// One past the newest record, whatever it is.
+    /// The offset after the newest record of any kind.
     var end: Int64 = 0
-    /// Records before this place in the arrays were found closed when their offset was committed.
+    /// Records before this index were found closed when their offset was committed.
     var checked = 0
   }
 
@@ -22,15 +22,15 @@ final class TopicReaders {
   private let tails: [KafkaTail]
   private let parser = JSONParser()
   private var batch = KafkaBatch(capacity: 500)
-  /// One past the newest offset read, by partition.
+  /// The offset after the newest one read, by partition.
   private(set) var positions: [TopicPartition: Int64] = [:]
-  /// Records of lanes and retry topics.
+  /// The records of lanes and retry topics.
   var lanes: [TopicPartition: LaneLog] = [:]
   private(set) var laneRecords = 0
-  /// Records with a readable envelope among them, retries left out.
+  /// The number of records with a readable envelope, without retries.
   private(set) var notifications = 0
   private(set) var unreadable = 0
-  /// Records on retry topics by their reason, ever.
+  /// The number of records on retry topics by reason.
   private(set) var retryReasons: [String: Int] = [:]
 
   init(_ kafka: KafkaConfiguration, _ names: TopicNames) throws {
@@ -41,22 +41,22 @@ final class TopicReaders {
     tails = try topics.map { try KafkaTail(kafka, topic: $0, from: .beginning) }
   }
 
-  /// Records that the brokers dropped before they could be read.
+  /// The number of records that the brokers deleted before they could be read.
   var missed: Int { tails.reduce(0) { $0 + $1.missed } }
 
-  /// Every partition that is followed.
+  /// All partitions that are read.
   var partitions: [TopicPartition] {
     tails.flatMap { tail in
       (0..<Int32(tail.partitions)).map { TopicPartition(topic: tail.topic, partition: $0) }
     }
   }
 
-  /// Those that the senders' group reads.
+  /// The partitions that the senders' group reads.
   var lanePartitions: [TopicPartition] {
     partitions.filter { $0.topic != names.receipts && $0.topic != names.deadLetters }
   }
 
-  /// Enters what has arrived, waiting at most 5 ms for the first; true when anything came.
+  /// Reads what has arrived, waiting at most 5 ms for the first record; returns whether there was any.
   func turn(_ auditor: Auditor) -> Bool {
     var isNews = false
     for (index, tail) in tails.enumerated() {
@@ -101,7 +101,7 @@ final class TopicReaders {
 
   private func readLane(_ record: KafkaRecord, _ place: TopicPartition, _ auditor: Auditor) {
     lanes[place, default: LaneLog()].end = record.offset + 1
-    // No notification: nothing is owed for it.
+    // This is not a notification: no outcome is expected.
     if record.value.first == FreedID.mark, FreedID(record.value) != nil { return }
     let envelope = try? Envelope.parse(record.value.bindMemory(to: UInt8.self).span)
     let id = envelope?.id
@@ -129,8 +129,7 @@ final class TopicReaders {
     }
   }
 
-  /// When a notification is of no more use: its own expiration, or the greatest age that senders allow by
-  /// default.
+  /// The time at which a notification expires: its own expiration, or the senders' default maximum age.
   private static func end(of envelope: Envelope) -> Int64 {
     let age = Lanes.standard[envelope.lane].maxAge
     let aged = envelope.created + age
@@ -138,7 +137,7 @@ final class TopicReaders {
     return min(aged, expiration * 1_000)
   }
 
-  /// Records on lanes and retry topics that nothing closes yet.
+  /// The number of records on lanes and retry topics that are not accounted for yet.
   func openRecords(_ auditor: Auditor) -> Int {
     var open = 0
     for (place, log) in lanes {

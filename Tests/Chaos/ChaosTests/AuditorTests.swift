@@ -9,7 +9,7 @@ import Testing
 
 @testable import ChaosSuite
 
-/// The auditor itself: one that finds nothing anywhere proves nothing.
+/// Tests of the auditor itself: one that never finds anything proves nothing.
 @Suite struct AuditorTests {
   private let auditor = Auditor()
   private let id = NotificationID(high: 1, low: 2)
@@ -254,7 +254,7 @@ import Testing
     #expect(none.limit(faults: faults, perSecond: 100, accepted: [10_001]) == 0)
   }
 
-  /// A load of 100 per second, and after the second of three faults 4,000 in a second.
+  /// A load of 100 per second, and 4,000 in a second after the second of three faults.
   @Test
   func
     `a sender that catches up may repeat what it sends in those seconds, not what the load makes`()

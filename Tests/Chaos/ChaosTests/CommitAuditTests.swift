@@ -8,12 +8,12 @@ import Testing
 
 @testable import ChaosSuite
 
-/// Planted lies in committed offsets and in the offset maps beside them.
+/// Planted errors in committed offsets and in the offset maps with them.
 @Suite struct CommitAuditTests {
   private let auditor = Auditor()
   private let partition = TopicPartition(topic: "push.notifications", partition: 2)
 
-  /// Records 0 to 9, all asked for; those in `closed` have a dead letter of their own.
+  /// Records 0 to 9, all requested; those in `closed` have a dead letter.
   private func records(closed: Set<Int64>) -> TopicReaders.LaneLog {
     var log = TopicReaders.LaneLog()
     for offset in 0..<10 as Range<Int64> {

@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test func `tokens that senders never use are not hasty: those of a clock that was moved`() {
-    // A day ahead, and again what was good before; ten minutes behind, likewise.
+    // A day ahead and back to a valid time; then ten minutes behind and back.
     #expect(minted(99_000, 185_400, 99_000).hasty == [])
     #expect(minted(99_000, 98_400, 99_000).hasty == [])
   }

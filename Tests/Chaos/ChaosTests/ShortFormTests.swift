@@ -4,7 +4,7 @@ import SystemTestSupport
 import TestSupport
 import Testing
 
-/// The chaos suite as a process.
+/// Runs the chaos suite as a process.
 private enum ChaosProgram {
   static func run(_ arguments: [String]) throws -> (status: Int32?, text: String) {
     let folder = TemporaryFolder()
@@ -14,7 +14,7 @@ private enum ChaosProgram {
   }
 }
 
-/// Pipelines of real processes, hurt and audited, three at a time.
+/// Pipelines of real processes, with faults and an audit, three at a time.
 @Suite struct ShortFormTests {
   /// Every scenario of the short form, run once for all tests.
   private static let outcome = Result {

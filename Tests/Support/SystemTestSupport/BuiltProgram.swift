@@ -4,31 +4,31 @@ import EventLoop
 import Glibc
 public import TestSupport
 
-/// A program of this build, or one of the system, running as a process of its own.
+/// A program of this build, or a system program, running in its own process.
 ///
-/// It is asked to end when the last reference goes, and killed if it does not. The folder stays as
-/// long as the program.
+/// It is asked to stop when the last reference is released, and killed if it does not. The folder lives as long as the
+/// program.
 public final class BuiltProgram {
   public let pid: Int32
   private let folder: TemporaryFolder
   private let outputPath: String
   private var status: Int32?
 
-  /// Starts an executable of this build; its outputs go to a file of `folder`.
+  /// Starts an executable of this build; its output goes to a file of `folder`.
   public static func start(
     _ name: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> BuiltProgram {
     try BuiltProgram(ChildProcess.sibling(name), arguments, in: folder)
   }
 
-  /// Starts a program of the system.
+  /// Starts a system program.
   public static func start(
     path: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> BuiltProgram {
     try BuiltProgram(path, arguments, in: folder)
   }
 
-  /// Runs a program of the system to its end and returns what it printed.
+  /// Runs a system program to its end and returns its output.
   public static func run(
     _ path: String, _ arguments: [String], in folder: TemporaryFolder,
     withinMilliseconds limit: UInt64 = 20_000
@@ -43,7 +43,7 @@ public final class BuiltProgram {
     outputPath = folder.file("output-\(UInt32.random(in: 0...UInt32.max))")
     let descriptor = open(outputPath, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
     defer { close(descriptor) }
-    // The caller's own settings are no part of a test.
+    // The caller's own settings must not affect a test.
     let environment = try ChildProcess.inheritedEnvironment().filter {
       !$0.hasPrefix("MARTLET_") || $0.hasPrefix("MARTLET_TEST_")
     }
@@ -60,7 +60,7 @@ public final class BuiltProgram {
     }
   }
 
-  /// Everything it has printed so far, on either output.
+  /// The output so far, standard output and error.
   public var output: String {
     (try? File.read(outputPath)).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }
@@ -70,8 +70,8 @@ public final class BuiltProgram {
     eventually(withinMilliseconds: limit, pauseMilliseconds: 20) { output.contains(text) }
   }
 
-  /// Waits until it has written the file that it announces its address in, and returns its content
-  /// without the newline; nil if it ends, or the time is up, before.
+  /// Waits until it has written its address to this file, and returns the content without the newline; nil if it ends
+  /// or time runs out before.
   public func announcement(in path: String, withinMilliseconds limit: UInt64 = 20_000) -> String? {
     var text: String?
     _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
@@ -83,8 +83,8 @@ public final class BuiltProgram {
     return text
   }
 
-  /// The port on which it accepts connections, as the kernel sees it: for programs that take a free
-  /// one and do not say which. nil if it ends, or the time is up, before there is one.
+  /// The port on which it accepts connections, according to the kernel, for programs that choose a free port and do not
+  /// report it. nil if it ends or time runs out before.
   public func listeningPort(withinMilliseconds limit: UInt64 = 10_000) -> UInt16? {
     var port: UInt16?
     _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
@@ -98,7 +98,7 @@ public final class BuiltProgram {
 
   private var hasEnded: Bool { wait(withinMilliseconds: 0) != nil }
 
-  /// Its exit status (128 + signal if one ended it), or nil if it still runs.
+  /// Its exit status (128 + signal if a signal ended it), or nil if it is still running.
   public func wait(withinMilliseconds limit: UInt64) -> Int32? {
     _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
       var raw: Int32 = 0
@@ -109,7 +109,7 @@ public final class BuiltProgram {
     return status
   }
 
-  /// Asks it to end, and returns its exit status; nil if it still runs.
+  /// Asks it to stop, and returns its exit status; nil if it is still running.
   public func stop(withinMilliseconds limit: UInt64 = 20_000) -> Int32? {
     if !hasEnded { signal(SIGTERM) }
     return wait(withinMilliseconds: limit)

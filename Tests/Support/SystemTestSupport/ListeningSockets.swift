@@ -4,12 +4,12 @@ import Glibc
 
 /// The sockets on which a process accepts connections, from proc(5).
 enum ListeningSockets {
-  /// Ports of its listening IPv4 sockets.
+  /// The ports of a process's listening IPv4 sockets.
   static func ports(of pid: Int32) -> [UInt16] {
     guard let table = try? File.read("/proc/\(pid)/net/tcp") else { return [] }
     let own = inodes(of: pid)
     var ports: [UInt16] = []
-    // The first line is a heading; 0A is LISTEN; the table shows every process's sockets.
+    // The first line is a header; 0A is LISTEN; the table contains every process's sockets.
     for line in String(decoding: table, as: UTF8.self).split(separator: "\n").dropFirst() {
       let fields = line.split(separator: " ")
       guard fields.count > 9, fields[3] == "0A", own.contains(String(fields[9])),
@@ -21,7 +21,7 @@ enum ListeningSockets {
     return ports
   }
 
-  /// The inode numbers of its open sockets: descriptors are links to `socket:[12345]`.
+  /// The inode numbers of a process's open sockets: descriptors are links to `socket:[12345]`.
   private static func inodes(of pid: Int32) -> Set<String> {
     let path = "/proc/\(pid)/fd"
     guard let folder = opendir(path) else { return [] }

@@ -2,9 +2,9 @@
 import Bytes
 import Glibc
 
-/// What a running program costs and counts, from proc(5) and its own log.
+/// Resource usage and counters of a running program, from proc(5) and its own log.
 extension BuiltProgram {
-  /// The most memory it ever had resident, in MiB; 0 once it has ended.
+  /// The peak resident memory in MiB; 0 once it has ended.
   public var peakMebibytes: Int {
     guard let text = try? File.read("/proc/\(pid)/status") else { return 0 }
     for line in String(decoding: text, as: UTF8.self).split(separator: "\n")
@@ -23,7 +23,7 @@ extension BuiltProgram {
     return ticks.reduce(0, +) * 1_000 / max(1, sysconf(Int32(_SC_CLK_TCK)))
   }
 
-  /// A number of its last counters line; 0 before there is one.
+  /// The value of a counter in its last counters line; 0 before there is one.
   public func counter(_ name: String) -> Int {
     let lines = output.split(separator: "\n")
     guard let line = lines.last(where: { $0.contains(" counters ") }),
@@ -32,8 +32,7 @@ extension BuiltProgram {
     return Int(field.dropFirst(name.count + 1).prefix { $0.isNumber }) ?? 0
   }
 
-  /// The process id of one of its children, by the name of the program and, where it has one, of its command; nil
-  /// if there is none.
+  /// The process id of a child, by the name of the program and optionally of its command; nil if there is none.
   public func child(_ name: String, _ command: String? = nil) -> Int32? {
     let tasks = "/proc/\(pid)/task"
     var found: Int32?

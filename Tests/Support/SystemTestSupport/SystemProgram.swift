@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// Programs of the system that tests drive.
+/// System programs that tests run.
 public enum SystemProgram {
-  /// Prometheus' tool: the system's, or the one that scripts/setup --test puts below .build.
+  /// Prometheus' tool: the system's, or the one that `scripts/setup --test` installs below .build.
   public static func promtool() throws -> String { try ofPrometheus("promtool") }
 
-  /// Prometheus itself, from the same place.
+  /// Prometheus, from the same place.
   public static func prometheus() throws -> String { try ofPrometheus("prometheus") }
 
   private static func ofPrometheus(_ name: String) throws -> String {
@@ -17,7 +17,7 @@ public enum SystemProgram {
   public static func nginx() throws -> String { try unpacked("nginx/usr/sbin/nginx") }
   public static func h2o() throws -> String { try unpacked("h2o/usr/bin/h2o") }
 
-  /// The program with this path below .build, or else the system's.
+  /// The program at this path below .build, or otherwise the system's.
   private static func unpacked(_ place: String) throws -> String {
     let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
     let own = "\(root)/.build/\(place)"
@@ -25,7 +25,7 @@ public enum SystemProgram {
     return try path(String(place.split(separator: "/").last ?? ""))
   }
 
-  /// Where a program is. Servers stand in sbin, which is not on everybody's PATH.
+  /// The path of a program. Servers are in sbin, which is not in every PATH.
   public static func path(_ name: String) throws -> String {
     for folder in ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"] {
       if access("\(folder)/\(name)", X_OK) == 0 { return "\(folder)/\(name)" }

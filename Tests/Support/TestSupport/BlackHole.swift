@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import EventLoop
 
-/// An address that takes no connection and refuses none: its listener's queue is full, and the system drops what comes.
+/// An address that neither accepts nor refuses connections: its listener's queue is full, and the kernel drops packets.
 public final class BlackHole: Sendable {
   public let address: SocketAddress
   private let listener: Socket
@@ -12,7 +12,7 @@ public final class BlackHole: Sendable {
   public init(at address: SocketAddress) throws {
     listener = try Socket.listening(on: address, backlog: 0)
     self.address = listener.localAddress ?? address
-    // One is taken; the kernel may take another one before it notices.
+    // One is accepted; the kernel may accept another one before the queue is full.
     first = try Socket.connecting(to: self.address)
     second = try Socket.connecting(to: self.address)
     third = try Socket.connecting(to: self.address)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// What the database of device tokens is tested on: both do the same.
+/// The databases of device tokens to test, which must behave alike.
 public enum DatabaseKind: String, CaseIterable, Sendable {
   case sqlite, postgres
 
-  /// Where a new, empty database is: a file in the folder, or a database on the server that tests share.
+  /// Returns the location of a new, empty database: a file in the folder, or a database on the shared server.
   public func location(in folder: TemporaryFolder) throws -> String {
     switch self {
     case .sqlite: folder.file("tokens-\(UInt32.random(in: .min ... .max)).db")

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 
-/// For programs that insist on being told a port, and servers that come back on theirs.
+/// Free ports, for programs that must be given one and servers that restart on the same one.
 public enum FreePort {
-  /// Below those that the system gives to whoever asks for any: nobody gets one by chance before it is used, or while
-  /// the server on it is away. The ports of the product's own `FreePorts` are above.
+  /// Below the system's ephemeral ports, so that no process gets a port by chance before it is used or while its server
+  /// is away. The product's own `FreePorts` are above.
   private static let range: Range<UInt16> = 10_000..<15_000
 
-  /// A port on which nobody listens.
+  /// Returns a port on which nothing listens.
   public static func find() throws -> UInt16 {
     for _ in 0..<100 {
       let port = UInt16.random(in: range)

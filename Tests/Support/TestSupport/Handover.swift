@@ -2,7 +2,7 @@
 public import EventLoop
 import Synchronization
 
-/// A listener on its way to the thread that owns it.
+/// Passes a listener to the thread that owns it.
 public final class Handover: Sendable {
   private let box: Mutex<Socket?>
   public init(_ socket: consuming Socket) { box = Mutex(socket) }

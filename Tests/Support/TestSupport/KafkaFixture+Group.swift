@@ -3,9 +3,9 @@ import EmbeddedKafka
 import EventLoop
 public import Kafka
 
-/// What a group or a log is like before the service under test starts.
+/// Prepares a group or a log before the service under test starts.
 extension KafkaFixture {
-  /// Commits for a group that has no member yet. It joins for that, which takes some seconds.
+  /// Commits for a group without members. It joins for that, which takes some seconds.
   public func commit(
     group: String, _ partition: TopicPartition, offset: Int64, metadata: String? = nil
   ) throws {
@@ -29,8 +29,8 @@ extension KafkaFixture {
     guard isDone else { throw KafkaFixtureTimeout() }
   }
 
-  /// Produces records to a topic of one partition of the embedded broker, which then drops the older half of them, as
-  /// retention does. Returns the first offset that is left.
+  /// Produces records to a single-partition topic of the embedded broker, and deletes the older half, as retention
+  /// does. Returns the first remaining offset.
   public func overflow(
     _ topic: String, with records: [(key: String, value: String)]
   ) throws -> Int {
@@ -50,7 +50,7 @@ extension KafkaFixture {
     return low
   }
 
-  /// Ends a partition's log with a transaction's marker: an offset that is no record. Needs an embedded broker.
+  /// Appends a transaction marker to a partition's log: an offset without a record. Needs an embedded broker.
   public func endTransaction(on topic: String, partition: Int32 = 0) throws {
     guard let broker else { throw KafkaFixtureTimeout() }
     broker.appendMarker(to: topic, partition: partition)

@@ -3,7 +3,7 @@ import CRdKafka
 import Kafka
 
 extension KafkaFixture {
-  /// Produces a record with a time of its own, as clients do whose caller names it, and waits until the broker has it.
+  /// Produces a record with its own timestamp, as set by a caller, and waits for the acknowledgement.
   public func produce(_ topic: String, value: String, timestamp: Int64) throws {
     var problem = [CChar](repeating: 0, count: 512)
     let native = rd_kafka_conf_new()

@@ -4,29 +4,29 @@ import EventLoop
 import Glibc
 public import Kafka
 
-/// A Kafka cluster for one test: an embedded broker of its own, or the cluster that
-/// `MARTLET_TEST_KAFKA=host:port` names, with topics and groups of its own on it.
+/// A Kafka cluster for one test: its own embedded broker, or the cluster named by `MARTLET_TEST_KAFKA=host:port`, with
+/// its own topics and groups.
 ///
-/// Topics that were created on a real cluster are deleted when the fixture goes.
+/// Topics created on a real cluster are deleted with the fixture.
 public final class KafkaFixture {
   /// The embedded broker; nil on a real cluster. Tests that inject faults need one.
   public let broker: EmbeddedBroker?
-  /// Connects clients to the cluster, with timings that suit tests.
+  /// Connects clients to the cluster, with timeouts suited to tests.
   public let configuration: KafkaConfiguration
-  /// The shortest session of a group's member here, in milliseconds. A real cluster takes no shorter one.
+  /// The shortest session timeout of a group member here, in milliseconds. A real cluster rejects shorter ones.
   public var sessionMilliseconds: Int { broker == nil ? 6_000 : 4_000 }
-  /// Begins every topic and group name of this run, with a dot at its end.
+  /// The prefix of every topic and group name of this run, ending with a dot.
   public let prefix: String
   private var created: [String] = []
 
-  /// The address of the real cluster to test against, if there is one.
+  /// The address of the real cluster to test against, if any.
   public static var realCluster: String? {
     guard let address = getenv("MARTLET_TEST_KAFKA") else { return nil }
     let text = String(cString: address)
     return text.isEmpty ? nil : text
   }
 
-  /// - Parameter embedded: insists on an embedded broker, for faults that only it can show.
+  /// - Parameter embedded: Requires an embedded broker, for faults that only it can inject.
   public init(
     topics: [(name: String, partitions: Int)] = [], embedded: Bool = false
   ) throws {
@@ -36,7 +36,7 @@ public final class KafkaFixture {
       configuration = Self.tuned(
         KafkaConfiguration(bootstrap: address, clientID: "martlet-test"), isEmbedded: false)
     } else {
-      // Brokers go while clients of other tests still look for them: that is no news.
+      // Brokers disappear while clients of other tests still look for them; that is expected.
       KafkaLog.silence()
       let embedded = try EmbeddedBroker()
       broker = embedded
@@ -61,7 +61,7 @@ public final class KafkaFixture {
     tuned.common = [("reconnect.backoff.max.ms", "200")]
     tuned.consumer = [
       ("fetch.wait.max.ms", "10"), ("heartbeat.interval.ms", "500"),
-      // As `sessionMilliseconds` has it; also an embedded broker beside a real cluster.
+      // Same as `sessionMilliseconds`, also for an embedded broker next to a real cluster.
       ("session.timeout.ms", isEmbedded ? "4000" : "6000"),
     ]
     tuned.producer = [("linger.ms", "1")]
@@ -71,7 +71,7 @@ public final class KafkaFixture {
   /// The full name of a topic or group of this run.
   public func name(_ short: String) -> String { prefix + short }
 
-  /// The committed offsets of a group over a topic's partitions, added up.
+  /// The sum of a group's committed offsets over a topic's partitions.
   public func committed(_ group: String, _ topic: String, partitions: Int = 4) throws -> Int64 {
     let admin = try KafkaAdmin(configuration)
     defer { admin.close() }
@@ -105,7 +105,7 @@ public final class KafkaFixture {
     return full
   }
 
-  /// Produces a record and waits until the broker has it; returns its offset.
+  /// Produces a record and waits for the acknowledgement; returns its offset.
   @discardableResult
   public func produce(
     _ producer: KafkaProducer, _ topic: KafkaTopic, key: String?, value: String?,
@@ -127,7 +127,7 @@ public final class KafkaFixture {
     return deliveries[0]
   }
 
-  /// Reads a topic from its beginning until `count` records are there or the time is up.
+  /// Reads a topic from its start until `count` records are read or time runs out.
   public func read(
     _ topic: String, count: Int, timeoutMilliseconds: UInt64 = 10_000
   ) throws -> [ReadRecord] {

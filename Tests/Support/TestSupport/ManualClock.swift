@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Time that passes only when a test says so, in milliseconds.
+/// A clock that advances only when a test says so, in milliseconds.
 public struct ManualClock: Sendable {
   public private(set) var milliseconds: UInt64
 
@@ -8,6 +8,6 @@ public struct ManualClock: Sendable {
 
   public mutating func advance(by milliseconds: UInt64) { self.milliseconds += milliseconds }
 
-  /// The same moment in seconds.
+  /// The time in seconds.
   public var seconds: UInt64 { milliseconds / 1_000 }
 }

@@ -2,8 +2,8 @@
 import EventLoop
 public import Testing
 
-/// Runs each test on a thread of its own, so that tests that mostly wait do so side by side: on the shared threads,
-/// one a core, they would wait one after the other.
+/// Runs each test on its own thread, so that tests that mostly wait run concurrently: on the shared threads, one per
+/// core, they would run one after the other.
 public struct OwnThread: TestTrait, SuiteTrait, TestScoping {
   public var isRecursive: Bool { true }
 
@@ -20,7 +20,7 @@ extension Trait where Self == OwnThread {
   public static var onOwnThread: Self { OwnThread() }
 }
 
-/// Starts a thread for each piece of a task: a synchronous test is one piece.
+/// Starts a thread for each job of a task: a synchronous test is one job.
 private final class ThreadEach: TaskExecutor {
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)

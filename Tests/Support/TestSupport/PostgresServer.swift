@@ -3,17 +3,17 @@ import EventLoop
 import Glibc
 import Synchronization
 
-/// A real PostgreSQL server of Debian's, with an empty cluster in a temporary folder and a socket there. It ends when
-/// the value goes, or when the process of the tests does, however that ends.
+/// A real PostgreSQL server from Debian's package, with an empty cluster and a socket in a temporary folder. It stops
+/// with this value or with the test process, however that ends.
 public final class PostgresServer: @unchecked Sendable {
   public struct Failure: Error, CustomStringConvertible {
     public let description: String
   }
 
-  /// One for all tests that only need a database of their own.
+  /// One server for all tests that only need a database.
   private static let shared = Result { try PostgresServer() }
 
-  /// A new, empty database on the server that tests share.
+  /// Returns a new, empty database on the shared server.
   public static func database(_ name: String) throws -> String {
     try shared.get().newDatabase(name)
   }
@@ -48,38 +48,38 @@ public final class PostgresServer: @unchecked Sendable {
   }
 
   deinit {
-    // The script stops the server and removes its files when there are no more commands.
+    // The script stops the server and deletes its files at the end of its input.
     fclose(commands)
     fclose(answers)
     var status: Int32 = 0
     waitpid(process, &status, 0)
   }
 
-  /// A new, empty database: its URL.
+  /// Creates an empty database and returns its URL.
   public func newDatabase(_ name: String) throws -> String {
     try command("create \(name)")
     return "postgresql://martlet@/\(name)?host=\(folder.path)"
   }
 
-  /// Starts PgBouncer in transaction mode before the server, with two connections for each database: the URL of a database
-  /// through it. Once in the server's life.
+  /// Starts PgBouncer in transaction mode in front of the server, with two connections per database, and returns the
+  /// URL of a database through it. Only once per server.
   public func pool(_ name: String) throws -> String {
     try command("pool")
     return "postgresql://martlet@/\(name)?host=\(folder.path)&port=6432"
   }
 
-  /// Starts a hot standby of the server: the URL of a database there. Once in the server's life.
+  /// Starts a hot standby of the server, and returns the URL of a database there. Only once per server.
   public func standby(_ name: String) throws -> String {
     try command("standby")
     return "postgresql://martlet@/\(name)?host=\(folder.path)&port=5433"
   }
 
-  /// From now on transactions on the server only read, or may write again, also those of connections that there are.
+  /// Makes transactions on the server read-only, or writable again, also on existing connections.
   public func setReadOnly(_ isReadOnly: Bool) throws {
     try command(isReadOnly ? "freeze" : "thaw")
   }
 
-  /// Ends the server at once, as a crash does: open transactions are gone, and so are the connections.
+  /// Stops the server at once, like a crash: open transactions and connections are lost.
   public func kill() throws { try command("kill") }
 
   public func start() throws { try command("start") }
@@ -89,7 +89,7 @@ public final class PostgresServer: @unchecked Sendable {
       "create": "created", "kill": "killed", "start": "started", "pool": "pooled",
       "standby": "standing", "freeze": "frozen", "thaw": "thawed",
     ]
-    // Tests that run beside each other share a server: each reads the answer to its own command.
+    // Concurrent tests share a server: each must read the response to its own command.
     try turn.withLock { _ in
       fputs(text + "\n", commands)
       fflush(commands)
@@ -97,7 +97,7 @@ public final class PostgresServer: @unchecked Sendable {
     }
   }
 
-  /// Reads the script's answer; there is always one, because it ends with the server's own time limits.
+  /// Reads the script's response; there always is one, because the script has its own time limits.
   private func expect(_ word: String) throws {
     var line = [CChar](repeating: 0, count: 1_000)
     guard fgets(&line, Int32(line.count), answers) != nil else {
@@ -107,7 +107,7 @@ public final class PostgresServer: @unchecked Sendable {
     guard text == word + "\n" else { throw Failure(description: "PostgreSQL: \(text)") }
   }
 
-  /// PostgreSQL refuses to run as root, so root becomes the user of Debian's package.
+  /// PostgreSQL refuses to run as root, so root switches to the user of Debian's package.
   private static let script = """
     set -u
     folder=$1 as=()

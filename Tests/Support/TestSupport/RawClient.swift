@@ -2,7 +2,7 @@
 public import Bytes
 import Glibc
 
-/// A TCP client that sends what no client library would. It waits at most half a minute for a byte.
+/// A TCP client that sends what no client library would. It waits at most 30 seconds for a byte.
 public final class RawClient {
   private let descriptor: Int32
 
@@ -25,7 +25,7 @@ public final class RawClient {
 
   deinit { close(descriptor) }
 
-  /// False once the other side has closed.
+  /// Returns false once the other side has closed.
   @discardableResult
   public func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
@@ -42,9 +42,9 @@ public final class RawClient {
     return true
   }
 
-  /// Reads to the end of the stream, a few bytes at a time, and keeps nothing.
+  /// Reads to the end of the stream, a few bytes at a time, and discards everything.
   ///
-  /// - Returns: the number of bytes.
+  /// - Returns: The number of bytes.
   public func count() -> Int {
     var (total, piece) = (0, [UInt8](repeating: 0, count: 4_096))
     while true {
@@ -54,7 +54,7 @@ public final class RawClient {
     }
   }
 
-  /// Everything up to the end of the stream, or up to `text` if that comes first.
+  /// Returns everything up to the end of the stream, or up to `text` if that comes first.
   public func receive(until text: String? = nil) -> String {
     var received: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 16_384)
@@ -67,14 +67,14 @@ public final class RawClient {
     return String(decoding: received, as: UTF8.self)
   }
 
-  /// Sends a whole request; its answer up to the end of the stream, which the request should ask for.
+  /// Sends a complete request and returns the response up to the end of the stream, which the request should ask for.
   public static func exchange(_ text: String, port: UInt16) throws -> String {
     let client = try RawClient(port: port)
     client.send(text)
     return client.receive()
   }
 
-  /// The status of an answer, 0 if it is none.
+  /// The status of a response; 0 if it is not one.
   public static func status(_ answer: String) -> Int {
     answer.hasPrefix("HTTP/1.1 ") ? Int(answer.dropFirst(9).prefix(3)) ?? 0 : 0
   }

@@ -3,14 +3,14 @@ import BrokerCore
 public import Diagnosis
 public import EmbeddedKafka
 
-/// A user of an embedded broker with no rights but those that a test grants. The test's own clients stay anonymous and
-/// may do everything. Safe to use from any thread.
+/// A user of an embedded broker with only the rights that a test grants. The test's own clients stay anonymous and may
+/// do everything. Safe to use from any thread.
 public struct RestrictedUser: Sendable {
   private static let password = "correct horse"
   public let name: String
   private let broker: EmbeddedBroker
 
-  /// - Parameter name: another one for each user of a broker.
+  /// - Parameter name: A different name for each user of a broker.
   public init(_ broker: EmbeddedBroker, name: String = "restricted", rights: [KafkaRight]) {
     self.broker = broker
     self.name = name
@@ -28,7 +28,7 @@ public struct RestrictedUser: Sendable {
     ]
   }
 
-  /// The same as flags of a program.
+  /// The same properties as flags of a program.
   public var flags: [String] { properties.map { "--kafka.\($0.name)=\($0.value)" } }
 
   public func grant(_ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 
-/// A folder that is removed, with what is in it, when the value goes.
+/// A folder that is deleted, with its contents, when the value is released.
 public final class TemporaryFolder {
   public let path: String
 
@@ -16,7 +16,7 @@ public final class TemporaryFolder {
   deinit { Self.remove(path) }
 
   private static func remove(_ path: String) {
-    // Opening follows no link, so nothing outside the folder is touched.
+    // The folder is opened without following links, so that nothing outside of it is touched.
     let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
     if descriptor >= 0, let folder = fdopendir(descriptor) {
       while let entry = readdir(folder) {

@@ -3,8 +3,8 @@ import Bytes
 public import EventLoop
 import Synchronization
 
-/// An HTTP proxy that knows CONNECT only, for a few connections: it passes bytes on between the client and
-/// one address, whatever name was asked for.
+/// An HTTP proxy that supports only CONNECT, for a few connections: it relays between the client and one address,
+/// whatever host was requested.
 public final class TinyProxy: Sendable {
   public struct Seen: Sendable {
     public var requests: [String] = []
@@ -15,10 +15,10 @@ public final class TinyProxy: Sendable {
   private let shared: Shared
   private nonisolated(unsafe) var thread: LoopThread?
 
-  /// What the thread shares with the test; it may outlive the proxy by a moment.
+  /// The state shared by the thread and the test; it may briefly outlive the proxy.
   private final class Shared: Sendable {
     let target: SocketAddress
-    /// The value of Proxy-Authorization that is wanted; nil for none.
+    /// The required value of Proxy-Authorization; nil for none.
     let authorization: String?
     let challenges: String
     let answer: String
@@ -43,11 +43,11 @@ public final class TinyProxy: Sendable {
   public var seen: Seen { shared.state.withLock { $0 } }
 
   /// - Parameters:
-  ///   - challenges: the value of its Proxy-Authenticate.
-  ///   - answer: what it says to a request that it lets through.
-  ///   - firstAtMost: bytes that a client may send at first: as some firewalls do it lets a larger piece vanish.
-  ///   - closesTunnels: it ends each tunnel as soon as it has opened it.
-  ///   - port: that of an earlier one; nil takes a free one.
+  ///   - challenges: The value of Proxy-Authenticate.
+  ///   - answer: The response to an accepted request.
+  ///   - firstAtMost: The maximum size of the client's first data: like some firewalls, it drops larger ones.
+  ///   - closesTunnels: Whether it closes each tunnel as soon as it is open.
+  ///   - port: The port of an earlier proxy; nil uses a free one.
   public init(
     to target: SocketAddress, authorization: String? = nil, challenges: String = "Basic",
     answer: String = "HTTP/1.1 200 Connection established\r\nVia: tiny\r\n\r\n",
@@ -113,7 +113,7 @@ public final class TinyProxy: Sendable {
       }
     }
 
-    /// - Returns: false when the tunnel is over.
+    /// - Returns: False if the tunnel is over.
     private func move(_ tunnel: Tunnel, _ token: UInt64) throws -> Bool {
       let isServer = token & 1 == 1
       guard let from = isServer ? tunnel.server : tunnel.client else { return false }

@@ -2,7 +2,7 @@
 import EventLoop
 import Glibc
 
-/// Repeats `step` until it returns true; false when the time is up before.
+/// Repeats `step` until it returns true; returns false if time runs out before.
 public func eventually(
   withinMilliseconds limit: UInt64 = 10_000, pauseMilliseconds: UInt32 = 5,
   _ step: () throws -> Bool
@@ -15,6 +15,5 @@ public func eventually(
   }
 }
 
-/// Lets time pass in which something must not happen, or that a peer is to be silent for: there is nothing that could be
-/// waited for instead.
+/// Waits while something must not happen, or a peer must be silent: there is no event to wait for instead.
 public func letPass(milliseconds: UInt32) { usleep(milliseconds * 1_000) }

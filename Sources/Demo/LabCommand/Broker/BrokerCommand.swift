@@ -11,7 +11,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet broker`: the embedded Kafka broker in a process of its own.
+/// `martlet broker`: runs the embedded Kafka broker in its own process.
 public enum BrokerCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var topics: [TopicSpecification] = []
@@ -68,7 +68,7 @@ public enum BrokerCommand: Service {
     public init() {}
   }
 
-  /// Between two looks at the broker's counters, in milliseconds.
+  /// The interval between checks of the broker's counters, in milliseconds.
   private static let checkInterval: Int64 = 500
 
   public static let name = LabProgram.broker.rawValue

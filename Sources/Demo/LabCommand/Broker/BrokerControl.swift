@@ -6,9 +6,9 @@ import JSON
 import Kafka
 import Telemetry
 
-/// The embedded broker's faults over HTTP, for tests in other processes.
+/// Controls the embedded broker's faults over HTTP, for tests in other processes.
 ///
-/// Numbers of brokers begin with 1; where a body names none, all brokers are meant.
+/// Broker ids start at 1; a body without one applies to all brokers.
 struct BrokerControl {
   private let broker: EmbeddedBroker
   private let topics: [TopicSpecification]
@@ -18,12 +18,12 @@ struct BrokerControl {
     self.topics = topics
   }
 
-  /// Starts listening; the server lives as long as the result.
+  /// Starts listening; the server runs until the result is released.
   func serve(host: String, port: UInt16) throws(HTTPServerError) -> HTTPServer {
     try HTTPServer(host: host, port: port, routes: routes)
   }
 
-  /// Every page.
+  /// All routes.
   var routes: [HTTPRoute] {
     [
       route("PUT", "/brokers", setBrokers), route("PUT", "/leaders", setLeaders),
@@ -32,7 +32,7 @@ struct BrokerControl {
     ]
   }
 
-  /// An impossible demand of a body; the answer names the field.
+  /// An invalid request body; the response names the field.
   private struct Refusal: Error {
     let text: String
   }
@@ -53,7 +53,7 @@ struct BrokerControl {
     }
   }
 
-  /// `{"broker":1,"up":false,"round_trip_ms":200}`: down and up again, with its data; slow answers.
+  /// `{"broker":1,"up":false,"round_trip_ms":200}`: stops and restarts brokers with their data; delays responses.
   @Sendable private func setBrokers(_ body: JSONValue) throws {
     for number in try brokers(body) {
       switch body["up"]?.bool {
@@ -70,7 +70,7 @@ struct BrokerControl {
     }
   }
 
-  /// `{"topic":"push.requests","partition":0,"broker":2}`: a new leader, of all partitions if none is named.
+  /// `{"topic":"push.requests","partition":0,"broker":2}`: changes the leader, of all partitions if none is named.
   @Sendable private func setLeaders(_ body: JSONValue) throws {
     guard let name = body["topic"]?.string, let topic = topics.first(where: { $0.name == name })
     else { throw Refusal(text: "topic names no topic of this broker") }
@@ -89,7 +89,7 @@ struct BrokerControl {
     }
   }
 
-  /// `{"group":"martlet-sender","broker":2}`.
+  /// `{"group":"martlet-sender","broker":2}`: changes the coordinator.
   @Sendable private func setCoordinator(_ body: JSONValue) throws {
     guard let group = body["group"]?.string, body["broker"] != nil,
       let number = try brokers(body).first
@@ -97,15 +97,15 @@ struct BrokerControl {
     try broker.setCoordinator(group: group, broker: number)
   }
 
-  /// `{"request":"produce","errors":["disconnect","request_timed_out"]}`: the answers to the next requests of
+  /// `{"request":"produce","errors":["disconnect","request_timed_out"]}`: sets the responses to the next requests of
   /// that kind, one each.
   @Sendable private func injectErrors(_ body: JSONValue) throws {
     let names = body["errors"]?.array ?? []
     broker.inject(try names.map { try fault($0, field: "errors") }, into: try request(body))
   }
 
-  /// `{"topic":"push.receipts","error":"unknown_topic_or_partition"}`: what is said of a topic to who asks for its
-  /// partitions; without `error` the partitions again.
+  /// `{"topic":"push.receipts","error":"unknown_topic_or_partition"}`: sets the error in the topic's metadata; without
+  /// `error` it is removed.
   @Sendable private func setTopic(_ body: JSONValue) throws {
     guard let name = body["topic"]?.string, topics.contains(where: { $0.name == name })
     else { throw Refusal(text: "topic names no topic of this broker") }
@@ -120,11 +120,11 @@ struct BrokerControl {
     return fault
   }
 
-  /// By their names. An order may have thousands of them.
+  /// The faults by name. A request may have thousands of them.
   private static let faults = Dictionary(
     uniqueKeysWithValues: EmbeddedBroker.Fault.allCases.map { (SnakeCase.text("\($0)"), $0) })
 
-  /// `{"request":"produce"}`: takes back what was not used.
+  /// `{"request":"produce"}`: removes unused errors.
   @Sendable private func clearErrors(_ body: JSONValue) throws {
     broker.clearFaults(of: try request(body))
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// What the embedded broker counts, and has on `/metrics`.
+/// The embedded broker's metrics on `/metrics`.
 public enum BrokerMetrics: Int, MetricTable {
   case records, full
 

@@ -5,7 +5,7 @@ import Glibc
 import ServiceKit
 import Telemetry
 
-/// Tells what the broker has counted, and whether its disk has room.
+/// Publishes the broker's counters, and reports when the broker runs out of space.
 final class BrokerWatch {
   private let broker: EmbeddedBroker
   private let context: ServiceContext
@@ -20,7 +20,7 @@ final class BrokerWatch {
     context.signals.subscribe(wakeup)
   }
 
-  /// Looks until the process is asked to stop.
+  /// Checks until the process is asked to stop.
   func run(everyMilliseconds interval: Int64) {
     var entry = pollfd(fd: wakeup.fd, events: Int16(POLLIN), revents: 0)
     while !context.signals.isStopping {

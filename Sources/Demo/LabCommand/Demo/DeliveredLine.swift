@@ -3,15 +3,15 @@ public import APNS
 import Bytes
 import Glibc
 
-/// The facts that the audit wants of the receipt of a delivered notification, from a line as `ReceiptEncoder` writes
-/// it. Nearly all receipts are such, and to read one as JSON costs as much as to send the notification.
+/// The facts that the audit needs from a delivered notification's receipt, read from a line as `ReceiptEncoder` writes
+/// it. Nearly all receipts are like this, and parsing one as JSON costs as much as sending the notification.
 public struct DeliveredLine: Equatable {
   public let id: NotificationID
-  /// Milliseconds since the epoch: of the request, and of the outcome.
+  /// The time of the request, and that of the outcome, in milliseconds since the epoch.
   public let created: Int64
   public let at: Int64
 
-  /// nil for any other line, which has to be read as JSON.
+  /// Returns nil for any other line, which must be parsed as JSON.
   public init?(_ line: UnsafeRawBufferPointer) {
     let begin = UnsafeRawBufferPointer("{\"outcome\":\"delivered\",\"apns_id\":\"" as StaticString)
     let idEnd = begin.count + NotificationID.textLength
@@ -20,7 +20,7 @@ public struct DeliveredLine: Equatable {
       let id = NotificationID(
         UnsafeRawBufferPointer(rebasing: line[begin.count..<idEnd]).bindMemory(to: UInt8.self).span)
     else { return nil }
-    // No text can contain the key: a quotation mark in it is escaped.
+    // No string can contain the key: a quotation mark in it is escaped.
     let last = UnsafeRawBufferPointer(rebasing: line.suffix(Self.numbers))
     guard let created = Self.number("\"created\":", in: last),
       let at = Self.number("\"at\":", in: last)
@@ -28,10 +28,10 @@ public struct DeliveredLine: Equatable {
     (self.id, self.created, self.at) = (id, created, at)
   }
 
-  /// Bytes at a line's end that have its times, whatever other numbers stand beside them.
+  /// The number of bytes at the end of a line that contain its times, whatever other numbers there are.
   private static let numbers = 160
 
-  /// The number of a key; nil without one, and for one of more than 18 digits.
+  /// Reads the number of a key; nil if it is absent or has more than 18 digits.
   private static func number(_ key: StaticString, in text: UnsafeRawBufferPointer) -> Int64? {
     let key = UnsafeRawBufferPointer(key)
     guard var place = find(key, in: text) else { return nil }
@@ -44,7 +44,7 @@ public struct DeliveredLine: Equatable {
     return digits > 0 && digits <= 18 ? value : nil
   }
 
-  /// The place behind a key, which begins with a quotation mark; nil if it is not there.
+  /// The position after a key, which starts with a quotation mark; nil if it is absent.
   private static func find(
     _ key: UnsafeRawBufferPointer, in text: UnsafeRawBufferPointer
   ) -> Int? {

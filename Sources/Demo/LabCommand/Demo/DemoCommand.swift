@@ -4,10 +4,10 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet demo`: a day's worth of requests through the whole pipeline, and an audit of every one.
+/// `martlet demo`: sends a day's worth of requests through the whole pipeline, and audits every one.
 public enum DemoCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
-    /// An existing cluster, or nil.
+    /// An existing cluster; nil for an embedded broker.
     var kafka: KafkaConfiguration?
     var kafkaFlags: [String] = []
     @Declared(.integer("requests", default: 20_000, in: 1...10_000_000, "Requests to generate."))

@@ -3,9 +3,9 @@ import APNS
 import Bytes
 import Store
 
-/// The rows that feedback wrote, read back from its files.
+/// Reads back the rows that feedback wrote.
 enum DemoDatabase {
-  /// The devices that are invalid now.
+  /// The currently invalid devices.
   static func invalidTokens(_ path: String) throws -> Set<DemoGateway.Device> {
     guard File.exists(path) else { return [] }
     let reader = try TokenStoreReader(path)
@@ -15,7 +15,7 @@ enum DemoDatabase {
       })
   }
 
-  /// A file's text; empty when it is not there yet.
+  /// A file's text; empty if it does not exist yet.
   static func text(_ path: String) -> String {
     (try? File.read(path)).map { String(decoding: $0, as: UTF8.self) } ?? ""
   }

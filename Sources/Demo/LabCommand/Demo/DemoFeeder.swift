@@ -6,7 +6,7 @@ import JSON
 public import Kafka
 import ServiceKit
 
-/// Produces lines to the requests topic, as they are, and tells the ledger where each came to lie.
+/// Produces lines to the requests topic unchanged, and records their offsets in the ledger.
 public final class DemoFeeder {
   private let producer: KafkaProducer
   private let topic: KafkaTopic
@@ -17,22 +17,22 @@ public final class DemoFeeder {
   private let wakeup: Wakeup
   private let parser = JSONParser()
   private var waiting: [UInt: [UInt8]] = [:]
-  /// Lines with their places that the ledger does not have yet, and the bytes of their texts.
+  /// Lines with offsets that are not in the ledger yet, and their texts.
   private var placed: [(delivery: Delivery, text: [UInt8])] = []
   private var placedBytes = 0
   private let mostBytes: Int
 
-  /// Lines that Kafka will never take, by number.
+  /// Lines that Kafka rejected permanently, by number.
   public private(set) var refused: [(line: UInt, error: KafkaError)] = []
   public private(set) var acknowledged = 0
-  /// Lines that Kafka has without having said where: the answer to a first attempt was lost. The ledger does
-  /// not know them.
+  /// Lines that Kafka has without a known offset, because the response to a first attempt was lost. The ledger does not
+  /// contain them.
   public private(set) var unplaced: [(partition: Int32, text: [UInt8])] = []
 
   /// - Parameters:
-  ///   - mostBytes: how much may wait for `settle`. What notifications a line asks for is worked out for the ledger, and
-  ///     while the pipeline works that is taken from the pipeline.
-  ///   - next: the next line without its end, valid until it is called again; nil after the last.
+  ///   - mostBytes: The bytes that may wait for `settle`. The ledger needs each line's notifications, and computing
+  ///     them while the pipeline works takes time from the pipeline.
+  ///   - next: Returns the next line without its end, valid until the next call; nil after the last.
   public init(
     _ kafka: KafkaConfiguration, _ names: TopicNames, mostBytes: Int = 0,
     next: @escaping () throws -> UnsafeRawBufferPointer?
@@ -46,13 +46,13 @@ public final class DemoFeeder {
     try advance()
   }
 
-  /// True if every line has its answer from Kafka.
+  /// Whether Kafka has answered for every line.
   public var isDone: Bool { line == nil && producer.outstanding == 0 }
 
-  /// Lines that were handed to Kafka and have no answer yet.
+  /// The number of lines handed to Kafka without an answer yet.
   public var outstanding: Int { producer.outstanding }
 
-  /// Produces what may be produced now, at most `limit` lines, and hears what was acknowledged.
+  /// Produces up to `limit` lines if possible, and processes acknowledgements.
   public func turn(limit: Int, _ ledger: DemoLedger) throws {
     var count = 0
     while let line, count < limit, isOpen {
@@ -70,7 +70,7 @@ public final class DemoFeeder {
     hear(ledger)
   }
 
-  /// Goes to the next line that is not empty.
+  /// Advances to the next non-empty line.
   private func advance() throws {
     repeat {
       line = try next()
@@ -78,7 +78,7 @@ public final class DemoFeeder {
     } while line?.isEmpty == true
   }
 
-  /// Every line that has no answer is kept.
+  /// Whether more may be produced; every line without an answer is kept.
   private var isOpen: Bool { producer.outstandingBytes < 1 << 20 }
 
   private func hear(_ ledger: DemoLedger) {
@@ -100,7 +100,7 @@ public final class DemoFeeder {
     if placedBytes > mostBytes { settle(ledger) }
   }
 
-  /// Enters into the ledger what waits for that.
+  /// Adds what is waiting to the ledger.
   public func settle(_ ledger: DemoLedger) {
     for (delivery, text) in placed {
       let ids = text.withUnsafeBytes {

@@ -3,9 +3,9 @@ public import APNS
 import HTTPClient
 public import JSON
 
-/// The simulator's administration, as the demo uses it.
+/// A client of the simulator's admin API, for the demo.
 public final class DemoGateway {
-  /// A device that the gateway called unregistered, for one app.
+  /// A device that the gateway reported as unregistered, for one app.
   public struct Device: Hashable, Sendable {
     public let token: String
     public let app: String
@@ -19,13 +19,13 @@ public final class DemoGateway {
   private let client = HTTPClient(timeoutMilliseconds: 30_000)
   private let base: String
 
-  /// - Parameter address: `host:port` of the admin port.
+  /// - Parameter address: `host:port` of the admin API.
   public init(address: String) { base = "http://\(address)" }
 
-  /// True if the simulator answers.
+  /// Whether the simulator responds.
   public var answers: Bool { (try? client.get("\(base)/health"))?.status == 200 }
 
-  /// Declares devices unregistered since a moment, in milliseconds.
+  /// Declares devices unregistered since a time in milliseconds.
   func declare(_ devices: [(token: String, app: String)], since milliseconds: Int64) throws {
     let list = devices.map { device -> JSONValue in
       [
@@ -39,9 +39,9 @@ public final class DemoGateway {
     }
   }
 
-  /// Enters the gateway's list of everything that it received into the ledger.
+  /// Adds the gateway's list of all received requests to the ledger.
   ///
-  /// - Returns: the devices that it called unregistered.
+  /// - Returns: The devices that it reported as unregistered.
   func report(into ledger: DemoLedger) throws -> Set<Device> {
     var unregistered: Set<Device> = []
     try forEachRequest { request in
@@ -51,7 +51,7 @@ public final class DemoGateway {
     return unregistered
   }
 
-  /// Calls `body` with every request that the gateway has recorded, in the order of arrival (of one loop).
+  /// Calls `body` with every request that the gateway has recorded, in order of arrival within each loop.
   public func forEachRequest(_ body: @escaping (GatewayRequest) -> Void) throws {
     var cutter = LineCutter()
     let parser = JSONParser()
@@ -68,18 +68,18 @@ public final class DemoGateway {
     }
   }
 
-  /// Makes the gateway misbehave by these rules, beside those it has; throws what it has against them.
+  /// Adds fault rules to the gateway's; throws its error message if it rejects them.
   public func addFaults(_ script: JSONValue) throws {
     try check(try client.post("\(base)/faults", script.text))
   }
 
-  /// Connections that clients have begun so far, refused ones included.
+  /// The number of connections that clients have opened so far, including refused ones.
   public func connectionCount() throws -> Int {
     let counters = try JSONDocument(try client.get("\(base)/counters").body).root
     return ["connections", "connections_refused"].reduce(0) { $0 + Int(counters[$1]?.int ?? 0) }
   }
 
-  /// Ends all misbehaviour.
+  /// Removes all faults.
   public func clearFaults() throws { try check(try client.delete("\(base)/faults")) }
 
   private func check(_ answer: HTTPAnswer) throws {
@@ -89,24 +89,24 @@ public final class DemoGateway {
   }
 }
 
-/// An answer that is not what was asked for.
+/// A response with an unexpected status.
 struct HTTPStatusError: Error, CustomStringConvertible {
   let description: String
 }
 
-/// One request as the gateway recorded it.
+/// A request as the gateway recorded it.
 public struct GatewayRequest {
-  /// nil where the request had none that is one.
+  /// The id; nil if the request had no valid one.
   public let id: NotificationID?
-  /// nil without a token or topic.
+  /// The device; nil without a token or topic.
   public let device: DemoGateway.Device?
-  /// The status of its answer; 0 for a request that was never answered.
+  /// The status of the response; 0 if there was none.
   public let status: Int
   public let reason: String?
   /// Milliseconds since the epoch.
   public let time: Int64
 
-  /// Reads a line of the simulator's report; nil for one that is no JSON object.
+  /// Parses a line of the simulator's report; nil if it is not a JSON object.
   init?(_ line: UnsafeRawBufferPointer, _ parser: JSONParser) {
     guard let entry = try? parser.parse(line), entry.object != nil else { return nil }
     status = Int(entry["status"]?.int ?? 0)
@@ -121,14 +121,14 @@ public struct GatewayRequest {
     }
   }
 
-  /// The bundle id of a topic: without its push type's suffix.
+  /// The bundle id of a topic, without the push type's suffix.
   private static func app(_ topic: String, _ type: PushType) -> String {
     let suffix = type.topicSuffix.description
     return topic.hasSuffix(suffix) ? String(topic.dropLast(suffix.count)) : topic
   }
 }
 
-/// Cuts a stream of bytes into lines.
+/// Splits a stream of bytes into lines.
 struct LineCutter {
   private var rest: [UInt8] = []
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Random
 
-/// Makes a day's worth of requests out of a seed: the same seed makes the same lines.
+/// Generates a day's worth of requests from a seed: the same seed gives the same lines.
 ///
-/// Of all lines about 1 % are malformed, 0.5 % too large, 0.5 % expired, 1 % repeat an earlier
-/// request; 8 % go to several devices, 20 % are background pushes. Of all devices 2 % are
-/// unregistered.
+/// About 1 % of the lines are malformed, 0.5 % too large, 0.5 % expired, and 1 % repeat an earlier request; 8 % go to
+/// several devices, 20 % are background pushes. 2 % of the devices are unregistered.
 public struct DemoGenerator {
-  /// One in this many devices no longer has the app.
+  /// One in this many devices no longer has the app installed.
   private static let devicesPerUnregistered: UInt64 = 50
   /// The greatest distance between a repeated request and the first one, in requests.
   private static let memory = 500
@@ -17,10 +16,10 @@ public struct DemoGenerator {
   private let devicesPerApp: UInt64
   private var count = 0
   private var recent: [String] = []
-  /// Live Activities that all requests are updates of, each in its turn; 0 for other requests.
+  /// The number of Live Activities that the requests update in turn; 0 for other requests.
   private let activities: Int
 
-  /// - Parameter activities: Live Activities that all requests are updates of, each in its turn; 0 for a day's requests.
+  /// - Parameter activities: The number of Live Activities that the requests update in turn; 0 for a day's requests.
   public init(seed: UInt64, requests: Int, activities: Int = 0) {
     self.activities = activities
     self.seed = seed
@@ -28,7 +27,7 @@ public struct DemoGenerator {
     devicesPerApp = UInt64(max(100, requests / 4))
   }
 
-  /// The next line, without its end.
+  /// Returns the next line, without its end.
   public mutating func next() -> String {
     count += 1
     if activities > 0 { return update() }
@@ -39,7 +38,7 @@ public struct DemoGenerator {
     return line
   }
 
-  /// Devices that the gateway must call unregistered.
+  /// The devices that the gateway must report as unregistered.
   public var unregistered: [(token: String, app: String)] {
     DemoTexts.apps.indices.flatMap { app in
       stride(from: 0, to: devicesPerApp, by: Int(Self.devicesPerUnregistered)).map {
@@ -48,7 +47,7 @@ public struct DemoGenerator {
     }
   }
 
-  /// The next state of an activity.
+  /// The next update of an activity.
   private func update() -> String {
     // Every fiftieth device is unregistered.
     let number = UInt64((count - 1) % activities)
@@ -99,7 +98,7 @@ public struct DemoGenerator {
 
   private mutating func tokens(_ app: Int) -> String {
     let count = 2 + random.next() % 39
-    // Neighbours, so that no device stands twice in one request.
+    // Consecutive devices, so that none occurs twice in one request.
     let first = random.next() % devicesPerApp
     let all = (0..<count).map { "\"\(token(app: app, device: (first + $0) % devicesPerApp))\"" }
     return "\"tokens\":[\(all.joined(separator: ","))]"
@@ -120,7 +119,7 @@ public struct DemoGenerator {
     }.joined()
   }
 
-  /// A line that ingest must refuse, whole or for one of its tokens.
+  /// A line that ingest must reject, completely or for one of its tokens.
   private mutating func malformed() -> String {
     let app = Int(random.next() % UInt64(DemoTexts.apps.count))
     let (id, token) = ("demo-\(seed)-\(count)", randomToken(app))

@@ -2,27 +2,27 @@
 public import APNS
 public import Contract
 
-/// The account of each notification of a run, from the requests as they were produced and from three independent
-/// reports: receipts, dead letters and the gateway's own list.
+/// The account of each notification of a run, from the produced requests and three independent reports: receipts, dead
+/// letters and the gateway's own list.
 ///
-/// Notifications are kept by their 128-bit id: about 60 bytes each, whatever their size.
+/// Notifications are stored by their 128-bit id: about 60 bytes each, whatever their size.
 public final class DemoLedger {
-  /// All that was said about one notification.
+  /// Everything reported about one notification.
   public struct Account {
-    /// Receipts of a sender's outcome; of repeats that a sender or ingest suppressed.
+    /// The number of receipts of a sender's outcome, and of repeats that a sender or ingest suppressed.
     public var receipts: UInt16 = 0
     public var deduplicated: UInt16 = 0
     public var suppressed: UInt16 = 0
-    /// Answers of the gateway: 200, and others.
+    /// The number of the gateway's 200 responses, and of others.
     public var accepted: UInt16 = 0
     public var refused: UInt16 = 0
-    /// The outcome of the first of `receipts`; 255 before one came.
+    /// The outcome of the first of `receipts`; 255 before there is one.
     var outcome: UInt8 = .max
-    /// Index of the receipt's reason.
+    /// The index of the receipt's reason.
     var reason: UInt16 = 0
     public var isDeadLetter = false
-    /// True if a request of this run asked for it. A receipt may be read before the request's own delivery report, so
-    /// accounts begin with whichever comes first.
+    /// Whether a request of this run asked for it. A receipt may be read before the request's delivery report, so an
+    /// account is created by whichever comes first.
     public var isExpected = false
 
     public var isAccountedFor: Bool {
@@ -30,7 +30,7 @@ public final class DemoLedger {
     }
   }
 
-  /// A request as it lies on its topic.
+  /// A request on its topic.
   private struct Request {
     let firstID: Int32
     let idCount: Int32
@@ -41,24 +41,24 @@ public final class DemoLedger {
   private var accounts: [NotificationID: Account] = [:]
   private var requests: [UInt64: Request] = [:]
   private var ids: [NotificationID] = []
-  /// Places of requests in the order in which they were acknowledged.
+  /// The positions of requests in order of acknowledgement.
   private var order: [UInt64] = []
   private var settledCount = 0
   private var reasons = ["none"]
-  /// Dead letters whose request is not known yet: its delivery report may come later.
+  /// Dead letters of unknown requests, whose delivery reports may come later.
   private var early: [UInt64: (whole: Int, tokens: Int)] = [:]
-  /// All receipts, and all dead letters by their reason.
+  /// The number of receipts, and of dead letters by reason.
   public private(set) var receiptCount = 0
   public private(set) var deadLetters: [String: Int] = [:]
 
   public init() {}
 
-  /// Notifications that the requests so far ask for.
+  /// The number of notifications that the requests so far ask for.
   public var askedCount: Int { ids.count }
 
   public var deadLetterCount: Int { deadLetters.values.reduce(0, +) }
 
-  /// A request was acknowledged by Kafka at this place.
+  /// Records that Kafka acknowledged a request at this position.
   public func produced(partition: Int32, offset: Int64, ids newIDs: [NotificationID]) {
     let place = Self.place(partition, offset)
     var request = Request(firstID: Int32(ids.count), idCount: Int32(newIDs.count))
@@ -81,12 +81,12 @@ public final class DemoLedger {
   private func enter(_ outcome: Outcome, _ reason: UInt16, into account: inout Account) {
     switch outcome {
     case .deduplicated: account.deduplicated &+= 1
-    // A repeated request whose device died between the two: its own outcome, no duplicate.
+    // A repeated request whose device was unregistered in between has its own outcome and is no duplicate.
     case .suppressed: account.suppressed &+= 1
     case .deadLettered: account.isDeadLetter = true
     case .delivered, .rejected, .expired, .superseded, .cancelled:
       enterSent(outcome, reason, into: &account)
-    // Of a request, which has no id of a notification.
+    // The outcome of a request, which has no notification id.
     case .addressed: break
     }
   }
@@ -99,7 +99,7 @@ public final class DemoLedger {
     }
   }
 
-  /// A dead letter that ingest wrote about a request at this place, or about one of its tokens.
+  /// Records a dead letter that ingest wrote about the request at this position, or about one of its tokens.
   public func deadLetter(
     partition: Int32, offset: Int64, isOneToken: Bool, reason: String
   ) {
@@ -115,13 +115,13 @@ public final class DemoLedger {
     }
   }
 
-  /// A dead letter that a sender wrote about a notification.
+  /// Records a dead letter that a sender wrote about a notification.
   public func deadLetter(_ id: NotificationID, reason: String) {
     deadLetters[reason, default: 0] += 1
     accounts[id, default: Account()].isDeadLetter = true
   }
 
-  /// The gateway's list says that it answered this.
+  /// Records a response in the gateway's list.
   public func answered(_ id: NotificationID, status: Int) {
     if status == 200 {
       accounts[id, default: Account()].accepted &+= 1
@@ -136,14 +136,14 @@ public final class DemoLedger {
     return UInt16(reasons.count - 1)
   }
 
-  /// Requests that were acknowledged with their place.
+  /// The number of requests acknowledged with an offset.
   public var requestCount: Int { order.count }
 
   public func knows(partition: Int32, offset: Int64) -> Bool {
     requests[Self.place(partition, offset)] != nil
   }
 
-  /// The first request, in the order of acknowledgement, that is not accounted for.
+  /// The first request, in order of acknowledgement, that is not accounted for.
   public var firstUnsettled: (partition: Int32, offset: Int64, ids: [NotificationID])? {
     guard settledRequests() < order.count else { return nil }
     let place = order[settledCount]
@@ -152,14 +152,14 @@ public final class DemoLedger {
     return (Int32(place >> 48), Int64(place & 0xffff_ffff_ffff), Array(ids[range]))
   }
 
-  /// The account of a notification; nil when nothing was.
+  /// The account of a notification; nil if there is none.
   public subscript(id: NotificationID) -> Account? { accounts[id] }
 
-  /// Notifications that the requests ask for, one that is asked for twice named twice.
+  /// The notifications that the requests ask for; one requested twice is listed twice.
   public var expectedIDs: [NotificationID] { ids }
 
-  /// Notifications, and requests that name none, of a partition's requests below an offset that nothing
-  /// accounts for and `isTaken` does not know.
+  /// The number of unaccounted notifications, and requests without one, of a partition's requests below an offset,
+  /// except those in `isTaken`.
   public func open(
     partition: Int32, below offset: Int64, isTaken: (NotificationID) -> Bool
   ) -> Int {
@@ -171,10 +171,10 @@ public final class DemoLedger {
     return count
   }
 
-  /// The number of requests, from the first one acknowledged on, that are accounted for without a gap: for how long a
-  /// fault holds the pipeline up.
+  /// The number of consecutive requests, from the first one acknowledged, that are accounted for: shows how long a
+  /// fault delays the pipeline.
   ///
-  /// - Parameter mayWait: whether a notification waits rightly, so that it holds nothing up.
+  /// - Parameter mayWait: Whether a notification waits legitimately, so that it does not count as a delay.
   public func settledRequests(
     _ mayWait: (NotificationID) -> Bool = { _ in false }
   ) -> Int {
@@ -190,15 +190,15 @@ public final class DemoLedger {
 }
 
 extension DemoLedger {
-  /// Notifications of produced requests that nothing accounts for yet.
+  /// The number of notifications of produced requests that are not accounted for yet.
   ///
-  /// A request whose text names no notification must be a dead letter itself; of the others each
-  /// token must have a receipt or a dead letter.
+  /// A request whose text names no notification must be a dead letter itself; in others each token must have a receipt
+  /// or a dead letter.
   public var missing: Int {
     requests.values.reduce(0) { $0 + open($1) }
   }
 
-  /// The number of notifications of a request that nothing accounts for.
+  /// The number of a request's notifications that are not accounted for.
   private func open(
     _ request: Request, _ isTaken: (NotificationID) -> Bool = { _ in false }
   ) -> Int {
@@ -212,7 +212,7 @@ extension DemoLedger {
     return max(0, open - Int(request.deadTokens))
   }
 
-  /// The lost notifications, and where their requests are.
+  /// The lost notifications and the positions of their requests.
   public var lost: [(id: NotificationID, partition: Int32, offset: Int64)] {
     var lost: [(id: NotificationID, partition: Int32, offset: Int64)] = []
     for (place, request) in requests where !request.isDead {
@@ -225,8 +225,8 @@ extension DemoLedger {
     return lost
   }
 
-  /// The lost notifications and what the gateway says about them, a line each: for whoever looks for
-  /// the cause. Many tokens of one request may have one bad among them.
+  /// The lost notifications and the gateway's responses to them, one per line, for finding the cause. One of many
+  /// tokens in a request may be bad.
   public var lostLines: [String] {
     lost.map { lost in
       let account = accounts[lost.id] ?? Account()
@@ -235,9 +235,9 @@ extension DemoLedger {
     }
   }
 
-  /// The sums of all accounts.
+  /// The totals of all accounts.
   ///
-  /// Accounts of other writers' requests, on a cluster that others use too, are left out.
+  /// Accounts of other producers' requests, on a shared cluster, are omitted.
   public var totals: DemoTotals {
     var totals = DemoTotals()
     totals.requests = requests.count
@@ -267,7 +267,7 @@ extension DemoLedger {
   }
 }
 
-/// The numbers of a run.
+/// The totals of a run.
 public struct DemoTotals: Equatable, Sendable {
   public var requests = 0
   public var delivered = 0
@@ -277,9 +277,9 @@ public struct DemoTotals: Equatable, Sendable {
   public var suppressed = 0
   public var deduplicated = 0
   public var deadLettered = 0
-  /// Accepted by the gateway, or given an outcome, more than once.
+  /// Notifications accepted by the gateway, or given an outcome, more than once.
   public var duplicates = 0
   public var lost = 0
-  /// Receipts that say what the gateway's own list does not: a lie of one of the two.
+  /// Receipts that contradict the gateway's own list.
   public var unconfirmed = 0
 }

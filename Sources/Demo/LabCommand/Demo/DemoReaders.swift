@@ -7,16 +7,16 @@ import Records
 import ServiceKit
 import Telemetry
 
-/// Follows receipts and dead letters, without a group, and enters them into the ledger.
+/// Reads receipts and dead letters, without a consumer group, and adds them to the ledger.
 final class DemoReaders {
-  /// Most receipts that wait for the end of the load: 64 MiB.
+  /// The maximum number of receipts that wait for the end of the load: 64 MiB.
   private static let mostWaiting = 4 << 20
 
   private let receipts: KafkaTail
   private let deadLetters: KafkaTail
   private let admin: KafkaAdmin
   private let lanes: [TopicPartition]
-  /// Records that lay on the lanes before the run.
+  /// The number of records on the lanes before the run.
   private var laneStart: Int64 = 0
   private let parser = JSONParser()
   private var batch = KafkaBatch(capacity: 1_000)
@@ -24,12 +24,12 @@ final class DemoReaders {
   private(set) var latency = LatencyHistogram()
   private(set) var firstCreated = Int64.max
   private(set) var lastOutcome = Int64.min
-  /// Receipts by their outcome, as they come; for the progress line.
+  /// The number of receipts by outcome so far, for the progress line.
   private(set) var outcomes = [Int](repeating: 0, count: Outcome.allCases.count)
   private(set) var unreadable = 0
-  /// Receipts read so far.
+  /// The number of receipts read so far.
   private(set) var receiptCount = 0
-  /// Delivered notifications that the ledger does not have yet.
+  /// Delivered notifications that are not in the ledger yet.
   private var delivered: [NotificationID] = []
 
   init(_ kafka: KafkaConfiguration, _ names: TopicNames) throws {
@@ -43,10 +43,10 @@ final class DemoReaders {
     laneStart = try laneEnd()
   }
 
-  /// Records that the brokers dropped before they could be read.
+  /// The number of records that the brokers deleted before they could be read.
   var missed: Int { receipts.missed + deadLetters.missed }
 
-  /// Notifications that ingest put on the lanes during the run.
+  /// The number of notifications that ingest produced to the lanes during the run.
   func laneRecords() throws(KafkaError) -> Int { Int(try laneEnd() - laneStart) }
 
   private func laneEnd() throws(KafkaError) -> Int64 {
@@ -55,7 +55,7 @@ final class DemoReaders {
     return sum
   }
 
-  /// Enters what has arrived, waiting at most 20 ms for the first; true when anything came.
+  /// Adds what has arrived, waiting at most 20 ms for the first record; returns whether there was any.
   func turn(_ ledger: DemoLedger) -> Bool {
     let some = readReceipts(ledger)
     return readDeadLetters(ledger) || some
@@ -78,14 +78,14 @@ final class DemoReaders {
     return count > 0
   }
 
-  /// The ledger is a large table: what is looked up there while the pipeline works is taken from the pipeline.
+  /// The ledger is a large table: looking things up while the pipeline works takes time from the pipeline.
   private func note(_ line: DeliveredLine, _ ledger: DemoLedger) {
     note(.delivered, created: line.created, at: line.at)
     delivered.append(line.id)
     if delivered.count >= Self.mostWaiting { settle(ledger) }
   }
 
-  /// Enters into the ledger what waits for that.
+  /// Adds what is waiting to the ledger.
   func settle(_ ledger: DemoLedger) {
     for id in delivered { ledger.receipt(id, .delivered, reason: nil) }
     delivered.removeAll(keepingCapacity: true)

@@ -5,22 +5,22 @@ public import Telemetry
 /// The demo's result, as a table for people and as JSON for programs.
 public struct DemoReport {
   public var totals = DemoTotals()
-  /// Notifications that ingest accepted: those on the lanes and those it suppressed.
+  /// Notifications that ingest accepted: those on the lanes and those suppressed.
   public var notifications = 0
   public var deadLetters: [String: Int] = [:]
-  /// Unregistered devices that the gateway was asked for, and those in the database.
+  /// Unregistered devices requested from the gateway, and those in the database.
   public var invalidTokensExpected = 0
   public var invalidTokensRecorded = 0
-  /// Devices that stand in only one of the two.
+  /// Devices that are in only one of the two.
   public var invalidTokensDiffering = 0
-  /// From the first request's Kafka timestamp to the last outcome.
+  /// The time from the first request's Kafka timestamp to the last outcome.
   public var milliseconds: Int64 = 0
-  /// From a request's Kafka timestamp to its notification's outcome, in milliseconds.
+  /// The time from a request's Kafka timestamp to its notification's outcome, in milliseconds.
   public var latency = LatencyHistogram()
 
   public init() {}
 
-  /// The faults of the run; empty when everything adds up.
+  /// The errors of the run; empty if everything adds up.
   public var problems: [String] {
     var problems: [String] = []
     if totals.lost > 0 { problems.append("\(totals.lost) lost: neither receipt nor dead letter") }
@@ -70,7 +70,7 @@ public struct DemoReport {
     }.joined(separator: "\n")
   }
 
-  /// One line; the names are fixed.
+  /// The report on one line; the names are fixed.
   public var json: String {
     var rejected = JSONObject()
     for (reason, count) in totals.rejected.sorted(by: { $0.key < $1.key }) {
@@ -98,7 +98,7 @@ public struct DemoReport {
     return String(decoding: value.text, as: UTF8.self)
   }
 
-  /// 20000 as `20,000`.
+  /// Formats 20000 as `20,000`.
   private func number(_ value: Int) -> String {
     var digits = Array(String(value))
     var place = digits.count - 3

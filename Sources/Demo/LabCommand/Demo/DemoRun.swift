@@ -7,14 +7,13 @@ import Glibc
 import Kafka
 import ServiceKit
 
-/// One run of the demo: starts the pipeline, feeds it, follows what comes out, and adds it all up.
+/// One run of the demo: starts the pipeline, produces the requests, follows the output, and audits everything.
 final class DemoRun {
-  /// The time for which nothing new must come before the sums are trusted, and between two looks at them, in
-  /// milliseconds.
+  /// The time without new output after which the totals are final, and the interval between checks, in milliseconds.
   private static let quietMilliseconds: UInt64 = 400
-  /// Texts of requests that wait for the end of the load before the ledger has them.
+  /// The bytes of requests that may wait for the end of the load before they are added to the ledger.
   private static let mostBytes = 128 << 20
-  /// Without progress for this long the run ends.
+  /// The time without progress after which the run ends, in milliseconds.
   private static let stallMilliseconds: UInt64 = 30_000
 
   private let settings: DemoCommand.Settings
@@ -39,9 +38,9 @@ final class DemoRun {
     plan.kafkaFlags = settings.kafkaFlags
     plan.tokenKey = settings.tokenKey
     plan.topicPrefix = place.names.prefix
-    // One loop a sender: the machine is shared by a broker, a gateway and everything else.
+    // One loop per sender, because the machine is shared with a broker, a gateway and everything else.
     plan.extra["martlet-sender"] = ["--loops", "1"]
-    // A day's invalid devices in a minute are no wave here.
+    // A day's invalid devices within a minute must not count as a wave here.
     plan.extra["martlet-feedback"] = ["--bad-token-limit", "10000000"]
     pipeline = try LocalPipeline(plan, log: context.log)
   }
@@ -52,7 +51,7 @@ final class DemoRun {
     defer { pipeline.stop() }
     let gateway = DemoGateway(address: pipeline.gatewayAdmin)
     try gateway.declare(place.unregistered, since: WallClock.milliseconds())
-    // What is measured afterwards is the pipeline, not its start.
+    // The measurement covers the pipeline, not its start.
     guard try pipeline.waitUntilReady(context) else {
       throw context.signals.interrupted("not every request was followed to its end")
     }
@@ -66,7 +65,7 @@ final class DemoRun {
     settings.kafka ?? KafkaConfiguration(bootstrap: pipeline.kafka, clientID: "martlet-demo")
   }
 
-  /// Feeds and follows until everything is accounted for, or nothing happens any more.
+  /// Produces and follows until everything is accounted for, or nothing happens any more.
   private func follow(_ readers: DemoReaders) throws {
     let lines = try LineSource(place.requests)
     let feeder = try DemoFeeder(kafka, place.names, mostBytes: Self.mostBytes) {
@@ -122,17 +121,17 @@ final class DemoRun {
       note: (["\(feeder.acknowledged) requests"] + kinds).joined(separator: ", "))
   }
 
-  /// The part of the run that is done: the share of the requests that is in Kafka, and of what they ask for the share
-  /// that has an outcome. nil when all of it has: the rest is waiting for repeats and comparing reports, which has no
-  /// measure.
+  /// The finished part of the run: the share of the requests that are in Kafka, and of their notifications that have an
+  /// outcome. nil when all have one: what remains is waiting for repeats and comparing reports, which cannot be
+  /// measured.
   ///
-  /// - Parameter fed: nil when the requests' number is not known.
+  /// - Parameter fed: The share of the requests in Kafka; nil if their number is unknown.
   static func fraction(fed: Double?, asked: Int, answered: Int) -> Double? {
     guard let fed, asked > 0, answered < asked || fed < 1 else { return nil }
     return fed * Double(min(answered, asked)) / Double(asked)
   }
 
-  /// With `--kill-sender`: when half of the requests are in and outcomes are coming.
+  /// With `--kill-sender`: kills a sender when half of the requests are in and outcomes are coming.
   private func killOnce(_ feeder: DemoFeeder, _ readers: DemoReaders) {
     guard settings.killsSender, !hasKilled, feeder.acknowledged > settings.requests / 2,
       readers.receiptCount > settings.requests / 10
@@ -143,7 +142,7 @@ final class DemoRun {
     context.log.warning("process killed with SIGKILL", ["process": name])
   }
 
-  /// Compares all reports and waits, for a while, for the database to catch up.
+  /// Compares all reports and waits for a while until the database has caught up.
   private func audit(_ readers: DemoReaders, _ gateway: DemoGateway) throws -> DemoReport {
     let expected = try gateway.report(into: ledger)
     let deadline = MonotonicClock.milliseconds() + 15_000

@@ -6,13 +6,13 @@ import Glibc
 import Kafka
 import ServiceKit
 
-/// The place of a demo: its folder, its requests file, its topics.
+/// The folder, requests file and topics of a demo.
 struct DemoSetup {
   let folder: String
   /// The requests, generated or the user's.
   let requests: String
   let names: TopicNames
-  /// Devices that the gateway must call unregistered.
+  /// The devices that the gateway must report as unregistered.
   let unregistered: [(token: String, app: String)]
   let credentials: [KeyFolder.Credential]
   private let created: KafkaConfiguration?
@@ -35,7 +35,7 @@ struct DemoSetup {
     (names, created) = try Self.topics(settings, context)
   }
 
-  /// One for each team, with its apps.
+  /// One credential per team, with its apps.
   private static var credentials: [KeyFolder.Credential] {
     var teams: [String: [DemoTexts.App]] = [:]
     for app in DemoTexts.apps { teams[app.teamID, default: []].append(app) }
@@ -55,8 +55,8 @@ struct DemoSetup {
     guard fclose(file) == 0 else { throw SystemError.last("cannot write \(path)") }
   }
 
-  /// A broker of the demo's own has the usual topics. A cluster gets topics of this run's own, so that the demo never
-  /// touches another pipeline's records.
+  /// An embedded broker has the usual topics. A cluster gets topics for this run only, so that the demo never touches
+  /// another pipeline's records.
   private static func topics(
     _ settings: DemoCommand.Settings, _ context: ServiceContext
   ) throws -> (TopicNames, KafkaConfiguration?) {
@@ -73,7 +73,7 @@ struct DemoSetup {
     return (names, cluster.configuration)
   }
 
-  /// Removes the folder and the topics.
+  /// Deletes the folder and the topics.
   func remove() {
     if let created, let admin = try? KafkaAdmin(created) {
       _ = try? admin.deleteTopics(names.all.map(\.name), timeoutMilliseconds: 30_000)

@@ -8,7 +8,7 @@ enum DemoTexts {
     let keyID: String
   }
 
-  /// Two teams, so that connections of two credentials are open.
+  /// Two teams, so that there are connections with two credentials.
   static let apps = [
     App(bundleID: "com.example.shop", teamID: "DEMOTEAM01", keyID: "DEMOKEY001"),
     App(bundleID: "com.example.news", teamID: "DEMOTEAM01", keyID: "DEMOKEY001"),

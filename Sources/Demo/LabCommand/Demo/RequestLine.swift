@@ -4,13 +4,13 @@ import Contract
 public import JSON
 import Signing
 
-/// Which notifications a request asks for, worked out from its text alone by the public rule for
-/// `apns-id`s: what the demo holds the pipeline's own reports against.
+/// The notifications that a request asks for, derived from its text alone by the public rule for `apns-id`s. The demo
+/// checks the pipeline's reports against them.
 public enum RequestLine {
-  /// The ids of all notifications, one for each token; empty when the text does not say enough to
-  /// know any (then the whole request must become a dead letter).
+  /// The ids of all notifications, one per token; empty if the text is not sufficient to derive any (then the whole
+  /// request must become a dead letter).
   ///
-  /// - Parameter origin: `topic`, partition and offset of the record, which stand for a missing id.
+  /// - Parameter origin: `topic`, partition and offset of the record, which replace a missing id.
   public static func ids(
     _ text: UnsafeRawBufferPointer, topic: String, partition: Int32, offset: Int64,
     parser: JSONParser
@@ -30,7 +30,7 @@ public enum RequestLine {
     }
   }
 
-  /// UUIDv5 of app, environment, request id and token (of a broadcast `channel:<id>`), separated by NUL.
+  /// UUIDv5 of app, environment, request id and token (`channel:<id>` for a broadcast), separated by NUL.
   public static func derive(
     app: String, environment: String, id: String, token: String
   ) -> NotificationID {

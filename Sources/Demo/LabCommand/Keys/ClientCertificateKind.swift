@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 import Signing
 
-/// The kinds of client certificates that tests of certificate authentication need.
+/// The kinds of client certificates needed to test certificate authentication.
 enum ClientCertificateKind: String, CaseIterable, Sendable {
   /// The bundle id, `.voip` and `.complication`, in both environments.
   case universal = ""
-  /// The bundle id alone, as the subject's UID.
+  /// Only the bundle id, as the subject's UID.
   case single
   case sandbox
   case production
-  /// Was valid until an hour ago.
+  /// Expired an hour ago.
   case expired
-  /// Of the old VoIP service.
+  /// For the old VoIP service.
   case voip
 
   private func name(of app: String) -> String {
@@ -20,9 +20,9 @@ enum ClientCertificateKind: String, CaseIterable, Sendable {
 
   func certificate(of app: String) -> String { name(of: app) + ".pem" }
   func key(of app: String) -> String { name(of: app) + "-key.pem" }
-  /// Both in one file.
+  /// The file with both certificate and key.
   func archive(of app: String) -> String { name(of: app) + ".p12" }
-  /// The pass phrase of that file: some readers take none that is empty.
+  /// The passphrase of that file, because some readers reject an empty one.
   static let passPhrase = "martlet"
 
   func issue(_ authority: CertificateAuthority, _ app: String) throws(SigningError)

@@ -5,17 +5,17 @@ import Glibc
 import JSON
 import Signing
 
-/// A folder with everything that a pipeline on one machine needs to authenticate itself to the
-/// simulator: signing keys, the credentials file, a root, a server certificate.
+/// A folder with everything that a pipeline on one machine needs to authenticate with the simulator: signing keys, the
+/// credentials file, a root, a server certificate.
 public struct KeyFolder: Sendable {
-  /// A signing key to make, and what it may be used for.
+  /// A signing key to generate, and its scope.
   public struct Credential: Sendable {
     /// Ten letters and digits each.
     public let teamID: String
     public let keyID: String
-    /// Bundle ids; `*` stands for every one.
+    /// The bundle ids; `*` is all of them.
     public let apps: [String]
-    /// nil serves both environments.
+    /// The environment; nil for both.
     public let environment: Environment?
 
     public init(teamID: String, keyID: String, apps: [String], environment: Environment? = nil) {
@@ -25,7 +25,7 @@ public struct KeyFolder: Sendable {
       self.environment = environment
     }
 
-    /// A key id that no other folder has: two keys under one id would pass for one credential on a topic.
+    /// Generates a key id that no other folder has: two keys with one id would look like one credential on a topic.
     public static func freshKeyID() -> String {
       let signs = Array("ABCDEFGHJKLMNPQRSTUVWXYZ23456789")
       return String(
@@ -51,11 +51,11 @@ public struct KeyFolder: Sendable {
   func keyName(_ credential: Credential) -> String { "AuthKey_\(credential.keyID).p8" }
   func publicKeyName(_ credential: Credential) -> String { "AuthKey_\(credential.keyID).pub.pem" }
 
-  /// Makes the folder and every file in it, each readable by its owner only.
+  /// Creates the folder and its files, each readable by its owner only.
   ///
   /// - Parameters:
   ///   - clientApps: Bundle ids to make client certificates for, one of each kind.
-  ///   - overwrite: Otherwise nothing is written when any of the files is there.
+  ///   - overwrite: Whether existing files are replaced; otherwise nothing is written if any exists.
   public func generate(
     _ credentials: [Credential], clientApps: [String] = [], overwrite: Bool = false
   ) throws(KeyFolderError) {
@@ -78,7 +78,7 @@ public struct KeyFolder: Sendable {
     }
   }
 
-  /// Every file that `generate` writes, without the folder.
+  /// The names of the files that `generate` writes.
   public func fileNames(_ credentials: [Credential], clientApps: [String] = []) -> [String] {
     let keys = credentials.flatMap { [keyName($0), publicKeyName($0)] }
     let others = [self.credentials, gatewayKeys, root, certificate, certificateKey]
@@ -97,7 +97,7 @@ public struct KeyFolder: Sendable {
     try File.write("\(path)/\(publicKeyName(credential))", key.publicKey.pem())
   }
 
-  /// The authority's own key is forgotten: no other certificate can be issued under this root.
+  /// The authority's own key is not kept: no other certificate can be issued under this root.
   private func writeCertificates(_ clientApps: [String]) throws {
     let authority = try CertificateAuthority(name: "Martlet simulator root", clientKeys: .rsa)
     try File.write(root, authority.certificatePEM)
@@ -133,7 +133,7 @@ public struct KeyFolder: Sendable {
   }
 }
 
-/// Why the folder could not be made.
+/// The reason why the folder could not be created.
 public struct KeyFolderError: Error, Sendable, CustomStringConvertible {
   public let description: String
 }

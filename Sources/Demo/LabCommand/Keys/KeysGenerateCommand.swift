@@ -4,7 +4,7 @@ import CommandKit
 public import ServiceKit
 public import Settings
 
-/// `martlet keys generate FOLDER`.
+/// `martlet keys generate FOLDER`: generates keys and certificates.
 public enum KeysGenerateCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var folder = KeyFolder("")
@@ -66,7 +66,7 @@ public enum KeysGenerateCommand: Service {
     return settings
   }
 
-  /// Throws for a bundle id that cannot be part of a file's name.
+  /// Throws if a bundle id cannot be part of a file name.
   private static func checkApps(
     _ apps: [String], _ values: SettingValues
   ) throws(SettingErrors) {

@@ -2,19 +2,19 @@
 import Glibc
 import ServiceKit
 
-/// Checks that a folder's disk takes what a pipeline writes: keys, addresses, logs and the database. A process whose
-/// log cannot be written says nothing, so its end of the disk has to be said for it.
+/// Checks that a folder's disk has room for a pipeline's keys, addresses, logs and database. A process that cannot
+/// write its log cannot report a full disk, so this does.
 struct DiskRoom {
-  /// Bytes below which a pipeline is not started.
+  /// The free space below which a pipeline is not started, in bytes.
   static let needed: UInt64 = 64 << 20
-  /// Bytes below which a running one has none.
+  /// The free space below which a running pipeline's disk counts as full, in bytes.
   static let least: UInt64 = 1 << 20
 
   private let folder: String
   private let size: (String) -> UInt64?
   private var isLow = false
 
-  /// - Parameter size: bytes that this user may still write to a folder's disk; nil if that is not known.
+  /// - Parameter size: Returns the bytes that this user can still write to a folder's disk; nil if unknown.
   init(_ folder: String, size: @escaping (String) -> UInt64? = DiskRoom.free) {
     self.folder = folder
     self.size = size
@@ -26,7 +26,7 @@ struct DiskRoom {
     return UInt64(found.f_bavail) * UInt64(found.f_frsize)
   }
 
-  /// - Throws: if there is not enough for a start.
+  /// - Throws: If there is not enough space for a start.
   func demand() throws(ServiceFailure) {
     guard let free = size(folder), free < Self.needed else { return }
     throw ServiceFailure(
@@ -34,7 +34,7 @@ struct DiskRoom {
         + " free some, or name a folder on another disk with --dir")
   }
 
-  /// The message to print now: nothing as long as there is room, and once when there is none any more.
+  /// Returns the message to print now: nil while there is space, and the message once when there is none.
   mutating func news() -> String? {
     guard let free = size(folder) else { return nil }
     defer { isLow = free < Self.least }

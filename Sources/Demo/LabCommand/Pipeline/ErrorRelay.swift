@@ -2,9 +2,9 @@
 import EventLoop
 import ServiceKit
 
-/// Shows on the terminal what goes wrong in the processes: they write to files.
+/// Shows errors of the processes on the terminal, because the processes write to files.
 struct ErrorRelay {
-  /// Lines of one process that are shown of each ten seconds; the rest is in its log.
+  /// The maximum number of lines per process shown every ten seconds; the rest is in its log.
   private static let most = 10
   private static let spanMilliseconds: UInt64 = 10_000
 
@@ -14,7 +14,7 @@ struct ErrorRelay {
 
   init(_ pipeline: LocalPipeline) { self.pipeline = pipeline }
 
-  /// Shows what came since the last call.
+  /// Shows the errors since the last call.
   mutating func show() {
     pipeline.journal.look()
     let now = MonotonicClock.milliseconds()

@@ -3,13 +3,13 @@ import Bytes
 import Glibc
 import ServiceKit
 
-/// Keeps a folder for one process: two pipelines in one would write over each other's keys, logs and database.
+/// Locks a folder for one process: two pipelines in it would overwrite each other's keys, logs and database.
 ///
-/// The lock is the kernel's, on an open file: it ends with the process, however that ends.
+/// It is a kernel lock on an open file, which ends with the process in any case.
 final class FolderLock {
   private let descriptor: Int32
 
-  /// - Throws: who has the folder, if another process does.
+  /// - Throws: The owner of the folder, if another process has it.
   init(_ folder: String) throws {
     let path = "\(folder)/lock"
     descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

@@ -3,22 +3,22 @@ import Bytes
 import EventLoop
 import Glibc
 
-/// TCP ports of 127.0.0.1 for processes that keep their address when they are started again.
+/// TCP ports of 127.0.0.1 for processes that keep their address after a restart.
 public enum FreePorts {
-  /// Below those that the system gives to whoever asks for any (32,768 and above unless somebody has changed that): while
-  /// a process is away, nobody gets its port by chance.
+  /// Below the system's ephemeral ports (by default 32,768 and above), so that no other process gets a port by chance
+  /// while its owner restarts.
   private static let range: Range<UInt16> = 15_000..<32_000
 
-  /// Ports that were free a moment ago, each another one.
+  /// Returns different ports that were free a moment ago.
   public static func find(_ count: Int) throws -> [UInt16] {
     guard count > 0 else { return [] }
     let socket = try listening()
-    // Open until all are found: one that is closed again may be handed out a second time.
+    // Kept open until all are found: a closed one could be returned a second time.
     let others = try find(count - 1)
     return [socket.localAddress?.port ?? 0] + others
   }
 
-  /// The first of so many ports with numbers one after the other, which were free a moment ago.
+  /// Returns the first of this many consecutive ports that were free a moment ago.
   static func first(ofRun count: Int) throws -> UInt16 {
     for _ in 0..<100 {
       let port = try find(1)[0]
@@ -35,7 +35,7 @@ public enum FreePorts {
     return try Socket.listening(on: .loopback(port: 0))
   }
 
-  /// True if a broker could listen on this port. One that connections of an earlier broker still linger on is free.
+  /// Whether a broker can listen on this port, even if connections of an earlier broker linger.
   static func isFree(_ port: UInt16) -> Bool {
     do {
       _ = try Socket.listening(on: .loopback(port: port))

@@ -4,17 +4,17 @@ import Glibc
 import ServiceKit
 
 extension LocalPipeline {
-  /// The processes that work in a group, or stand by in one, and the HTTP API.
+  /// The processes that are members or standbys of a group, and the HTTP API.
   private var members: [String] {
     ["signer", "feedback"] + senderNames + ["ingest"] + (plan.hasScheduler ? ["scheduler"] : [])
       + (plan.hasAPI ? ["api"] : [])
       + (plan.subscriptions == nil ? [] : ["webhooks"])
   }
 
-  /// Waits until every process has its partitions, and says every ten seconds which have not.
+  /// Waits until every process has its partitions, and reports every ten seconds which ones have not.
   ///
-  /// - Returns: false when a stop was requested before.
-  /// - Throws: when one of them does not stay up.
+  /// - Returns: False if a stop was requested before.
+  /// - Throws: If a process does not stay up.
   func waitUntilReady(_ context: ServiceContext) throws -> Bool {
     let start = MonotonicClock.milliseconds()
     var nextReport = start + 10_000
@@ -41,7 +41,7 @@ extension LocalPipeline {
     return false
   }
 
-  /// Throws when a process is dead that cannot be replaced, or that does not stay up, with the end of its log.
+  /// Throws if a process has ended that cannot be restarted, or that does not stay up, with the end of its log.
   func checkProcesses() throws {
     for state in processes.states where state.pid == nil {
       let isBase = state.name == "broker" || state.name == "simulator"
@@ -50,7 +50,7 @@ extension LocalPipeline {
     }
   }
 
-  /// Says how a process ended, and why, as far as the end of its log tells.
+  /// Describes how a process ended and why, as far as the end of its log shows.
   func ending(of name: String, _ status: Int32) -> ServiceFailure {
     let text = DemoDatabase.text(logFile(name))
     let end = text.split(separator: "\n").suffix(5).joined(separator: "\n")

@@ -8,42 +8,41 @@ import Kafka
 public import ServiceKit
 import Telemetry
 
-/// Every process of the pipeline on this machine, as children of this one: for `up`, the demo and
-/// tests.
+/// Every process of the pipeline on this machine, as children of this one, for `up`, the demo and tests.
 public final class LocalPipeline {
   /// The processes to run, and their options.
   public struct Plan: Sendable {
-    /// The folder of keys, logs and the database; made if it is not there.
+    /// The folder of keys, logs and the database; created if missing.
     public var folder: String
     public var senders = 1
-    /// A cluster that runs already, or nil to run an embedded broker.
+    /// An existing cluster; nil to run an embedded broker.
     public var kafka: String?
-    /// The embedded broker's port; 0 takes a free one, nil the usual one if it is free.
+    /// The embedded broker's port; 0 uses a free one, nil the usual one if it is free.
     public var kafkaPort: UInt16? = 0
-    /// Bytes of a process's log above which it starts again, the last ones kept beside it. nil: never.
+    /// The size in bytes above which a process's log is rotated, keeping the previous one. nil: never.
     public var logLimit: Int?
     public var topicPrefix = "push."
-    /// The file of the key that keeps provider tokens secret on their topic, if there is one.
+    /// The file of the key that encrypts provider tokens on their topic, if any.
     public var tokenKey: String?
-    /// Signing keys to make.
+    /// Signing keys to generate.
     public var credentials: [KeyFolder.Credential]
-    /// Settings that every process of the pipeline gets, such as `--kafka.linger.ms=5`.
+    /// Settings passed to every process of the pipeline, such as `--kafka.linger.ms=5`.
     public var kafkaFlags: [String] = []
     /// Further arguments by executable, such as `apns-simulator`.
     public var extra: [String: [String]] = [:]
-    /// Further variables by process, such as `feedback`; `NAME=value` each.
+    /// Further environment variables by process, such as `feedback`; `NAME=value` each.
     public var environment: [String: [String]] = [:]
-    /// True if a web page shows how the processes are doing.
+    /// Whether there is a web page with the state of the processes.
     public var hasConsole = false
-    /// True if requests are taken over HTTP.
+    /// Whether the HTTP API accepts requests.
     public var hasAPI = false
-    /// True if requests may have a time.
+    /// Whether requests can be scheduled.
     public var hasScheduler = false
-    /// The file of subscriptions to webhooks, if there are any.
+    /// The file of webhook subscriptions, if any.
     public var subscriptions: String?
-    /// A file in the format of /etc/hosts: senders know the gateways as `localhost`, and it says where that is.
+    /// A file in the format of /etc/hosts with the address of `localhost`, the gateways' name for senders.
     public var gatewayHosts: String?
-    /// Brokers that the embedded broker pretends to be.
+    /// The number of brokers that the embedded broker simulates.
     public var brokers = 1
     /// Further arguments of the embedded broker.
     public var brokerFlags: [String] = []
@@ -54,47 +53,47 @@ public final class LocalPipeline {
     }
   }
 
-  /// The port that clients of Kafka use if none is named.
+  /// Kafka's default port.
   private static let kafkaPort: UInt16 = 9_092
   private static let apiPort: UInt16 = 8_080
-  /// A killed process of a trial is missed sooner than one on a cluster, where hosts are slow.
+  /// A trial detects a killed process sooner than a cluster, where hosts may be slow.
   private static let session = "--kafka.consumer.session.timeout.ms=6000"
 
   public let plan: Plan
   public let processes: ProcessTree
   public let keys: KeyFolder
-  /// `host:port` of the Kafka cluster, once `start` has returned.
+  /// The Kafka cluster as `host:port`, once `start` has returned.
   public private(set) var kafka = ""
-  /// `host:port` of the simulator's pushes, in production and in the sandbox, and of its admin API.
+  /// `host:port` of the simulator's production and sandbox gateways and of its admin API.
   public private(set) var gateway = ""
   public private(set) var sandboxGateway = ""
   public private(set) var gatewayAdmin = ""
-  /// The web page's address; nil without one.
+  /// The web page's address; nil if there is none.
   private var console: String?
-  /// The HTTP API's base URL and a key for it; nil without one.
+  /// The HTTP API's base URL and a key for it; nil if there is none.
   private(set) var api: (url: String, key: String)?
-  /// The simulator's channel management in both environments.
+  /// The simulator's channel management addresses.
   private var channels = (production: "", sandbox: "")
-  /// The output of the processes, as it comes.
+  /// The output of the processes.
   let journal = ProcessJournal()
-  /// The status pages that stand in the file of addresses; nil before there is one.
+  /// The status pages in the file of addresses; nil before there is one.
   private var writtenPages: [String]?
-  /// Keeps other pipelines out of the folder.
+  /// The lock that keeps other pipelines out of the folder.
   private var lock: FolderLock?
-  /// Keep other pipelines from the usual ports that this one has.
+  /// The claims that keep other pipelines from this one's usual ports.
   private var claims: [PortClaim] = []
-  /// A properties file with which `martlet channels` finds the simulator.
+  /// A properties file that `martlet channels` uses to find the simulator.
   public var channelSettings: String { "\(plan.folder)/channels.properties" }
-  /// A properties file with which a further sender joins the others.
+  /// A properties file that a further sender uses to join the others.
   public var senderSettings: String { "\(plan.folder)/sender.properties" }
-  /// A file for a shell to read: the addresses as documents name them, and where the programs are.
+  /// A file for shells: the addresses as the documentation names them, and the programs' location.
   public var shellFile: String { "\(plan.folder)/env" }
   public var database: String { "\(plan.folder)/tokens.db" }
   public var scheduleDatabase: String { "\(plan.folder)/schedule.db" }
-  /// The file that has every address for scripts, as long as the pipeline runs. That of a process's status pages comes
-  /// when the process is ready.
+  /// The file with every address, for scripts, while the pipeline runs. A process's status page is added when the
+  /// process is ready.
   public var addressesFile: String { "\(plan.folder)/addresses.json" }
-  /// Every address by its name, in the order of the processes.
+  /// Every address by name, in the order of the processes.
   var addresses: [(name: String, address: String)] {
     [
       ("kafka", kafka), ("gateway", gateway), ("sandbox_gateway", sandboxGateway),
@@ -110,15 +109,15 @@ public final class LocalPipeline {
     processes = try ProcessTree(log: log)
   }
 
-  /// The file that a process's output goes to.
+  /// The log file of a process.
   public func logFile(_ name: String) -> String { "\(plan.folder)/logs/\(name).log" }
 
   /// The names of the sending processes.
   public var senderNames: [String] { (0..<plan.senders).map { "sender-\($0 + 1)" } }
 
-  /// Starts everything, and returns when the broker and the simulator have their addresses.
+  /// Starts everything, and returns once the broker and the simulator have their addresses.
   ///
-  /// Throws when a program is missing or does not start; what did start is stopped then.
+  /// Throws if a program is missing or does not start, after stopping the others.
   public func start() throws {
     do {
       try prepareFolder()
@@ -134,7 +133,7 @@ public final class LocalPipeline {
 
   /// Stops everything in order; returns the names of processes that had to be killed.
   @discardableResult public func stop() -> [String] {
-    // An address without a listener is worse than none.
+    // An address without a listener is worse than no address.
     if lock != nil {
       for file in [addressesFile, shellFile] { try? File.remove(file) }
     }
@@ -144,8 +143,7 @@ public final class LocalPipeline {
     return killed
   }
 
-  /// Writes the file of addresses if it does not say how things are: a process that was started again has its status
-  /// pages elsewhere.
+  /// Writes the file of addresses if it is out of date: a restarted process has its status page elsewhere.
   func writeAddresses() throws {
     let pages = statusPages
     guard pages.map(\.url) != writtenPages else { return }
@@ -169,7 +167,7 @@ public final class LocalPipeline {
     ] + variables.map { "export \($0)=\(ShellWord.quoted($1))" } + [""]
   }
 
-  /// The address of each process's status pages, by name.
+  /// The address of each process's status page, by name.
   var statusPages: [(process: String, url: String)] {
     journal.statusPages.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
@@ -192,7 +190,7 @@ public final class LocalPipeline {
     }
     let file = "\(plan.folder)/broker.address"
     try File.remove(file)
-    // A fixed port, so that the broker keeps its address when it is started again.
+    // A fixed port, so that the broker keeps its address after a restart.
     var port = plan.kafkaPort ?? usual(Self.kafkaPort) ?? 0
     if port == 0 { port = try FreePorts.first(ofRun: plan.brokers) }
     try startProgram(
@@ -207,7 +205,7 @@ public final class LocalPipeline {
   private func startGateway() throws {
     let file = "\(plan.folder)/simulator.address"
     try File.remove(file)
-    // Fixed ports, so that the simulator keeps its address when it is started again.
+    // Fixed ports, so that the simulator keeps its address after a restart.
     let local = try FreePorts.find(5).map { "127.0.0.1:\($0)" }
     (gateway, sandboxGateway, gatewayAdmin) = (local[0], local[1], local[2])
     channels = (local[3], local[4])
@@ -231,7 +229,7 @@ public final class LocalPipeline {
     try File.write(channelSettings, Array(lines.joined(separator: "\n").utf8))
   }
 
-  /// Writes the settings of a further sender: without the gateway it would connect to Apple.
+  /// Writes the settings of a further sender, which would connect to Apple without the gateway.
   private func writeSenderSettings() throws {
     let flags = common + sealing + gatewayFlags + (plan.extra["martlet-sender"] ?? [])
     var lines = ["# For a further martlet-sender … --config on this machine."]
@@ -274,7 +272,7 @@ public final class LocalPipeline {
         to: entries)
       try File.write(text, Array(key.utf8))
     }
-    // Fixed, so that it keeps its address when it is started again.
+    // A fixed port, so that it keeps its address after a restart.
     let port = try usual(Self.apiPort) ?? FreePorts.find(1)[0]
     try startProgram(
       "api", "martlet-api",
@@ -284,7 +282,7 @@ public final class LocalPipeline {
     api = ("http://127.0.0.1:\(port)", String(decoding: try File.read(text), as: UTF8.self))
   }
 
-  /// That port, if nobody listens there and no other pipeline is about to.
+  /// Returns that port if nothing listens there and no other pipeline has claimed it.
   private func usual(_ port: UInt16) -> UInt16? {
     guard let claim = PortClaim.take(port), FreePorts.isFree(port) else { return nil }
     claims.append(claim)
@@ -292,7 +290,7 @@ public final class LocalPipeline {
   }
 
   private func startConsole() throws {
-    // Fixed, so that it keeps its address when it is started again.
+    // A fixed port, so that it keeps its address after a restart.
     let address = "127.0.0.1:\(try FreePorts.find(1)[0])"
     try startProgram(
       "console", "martlet", ["console", "--addresses", addressesFile, "--listen", address], stage: 5
@@ -307,7 +305,7 @@ public final class LocalPipeline {
       + (plan.kafka == nil ? [Self.session] : []) + plan.kafkaFlags
   }
 
-  /// Starts a further sending process under a name that no other has had.
+  /// Starts a further sender under an unused name.
   public func startSender(_ name: String) throws {
     try startProgram(name, "martlet-sender", common + sealing + gatewayFlags, stage: 3)
   }
@@ -325,13 +323,12 @@ public final class LocalPipeline {
     ] + hosts
   }
 
-  /// Starts a feedback process with a database of its own, as on another host, under a name that no other has
-  /// had.
+  /// Starts a feedback process with its own database, as on another host, under an unused name.
   public func startFeedback(_ name: String, database: String) throws {
     try startProgram(name, "martlet-feedback", common + ["--database", database], stage: 2)
   }
 
-  /// Starts a scheduler under a name that no other has had.
+  /// Starts a scheduler under an unused name.
   public func startScheduler(_ name: String, database: String) throws {
     try startProgram(
       name, "martlet-scheduler", common + ["--database", database, "--devices", self.database],
@@ -345,7 +342,7 @@ public final class LocalPipeline {
     guard access(path, X_OK) == 0 else {
       throw ServiceFailure("\(path) is missing; it must be in the same folder as this program")
     }
-    // The journal reads what they say, whatever form the environment asks for.
+    // The journal parses their output, whatever format the environment sets.
     let form = ["--log-format", LogFormat.text.rawValue]
     var program = ChildProgram(
       name, path: path, arguments: arguments + form + (plan.extra[executable] ?? []),
@@ -353,7 +350,7 @@ public final class LocalPipeline {
     program.logLimit = plan.logLimit
     program.holdsStop = true
     program.environment = plan.environment[name] ?? []
-    // What an earlier pipeline of this folder said is kept apart: what follows is about this one.
+    // The output of an earlier pipeline in this folder is kept apart from this one's.
     rename(logFile(name), logFile(name) + ".1")
     journal.follow(name, logFile(name))
     try processes.start(program)

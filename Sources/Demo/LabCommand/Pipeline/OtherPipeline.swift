@@ -7,13 +7,13 @@ import Kafka
 import Records
 import ServiceKit
 
-/// Finds out whether another pipeline works on the topics that a new one is to use. Both would share their consumer
-/// groups, so each would send notifications of the other to its own gateway, with tokens that this one does not know.
+/// Detects another pipeline on the topics that a new one is to use. Both would share their consumer groups, so each
+/// would send the other's notifications to its own gateway, whose device tokens do not match.
 ///
-/// No request of Kafka's tells that on every cluster, so it asks the other pipeline's signer: a request for a provider
-/// token, of a kind that changes nothing, that somebody reads and commits.
+/// No Kafka request shows that on every cluster, so it asks the other pipeline's signer: it writes a harmless request
+/// for a provider token and checks whether a consumer commits it.
 struct OtherPipeline {
-  /// The time that a living signer may take to read a request and to commit it, in milliseconds.
+  /// The time for a running signer to read and commit a request, in milliseconds.
   static let patience: UInt64 = 5_000
 
   private let cluster: KafkaCluster
@@ -24,7 +24,7 @@ struct OtherPipeline {
     self.names = names
   }
 
-  /// Throws if there is one.
+  /// Throws if there is another pipeline.
   func refuse(_ context: ServiceContext) throws {
     guard try isThere(context) else { return }
     let address = cluster.configuration.bootstrap

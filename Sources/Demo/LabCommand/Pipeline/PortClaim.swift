@@ -2,17 +2,16 @@
 import EventLoop
 import Glibc
 
-/// A port that one pipeline of this machine wants to have for a process of its own.
+/// A claim to a port that a pipeline on this machine wants to use for one of its processes.
 ///
-/// Whether a port is free is looked at some time before the process listens there: two pipelines that start at the same
-/// moment would both find it free. The claim is the name of an abstract socket: it ends with the process, however that
-/// ends.
+/// Ports are checked some time before the process listens: two pipelines that start at the same moment would both find
+/// a port free. The claim is the name of an abstract socket, which ends with the process in any case.
 final class PortClaim {
   private let descriptor: Int32
 
   private init(_ descriptor: Int32) { self.descriptor = descriptor }
 
-  /// The claim to a port; nil when it is another pipeline's.
+  /// Claims a port; returns nil if another pipeline has claimed it.
   static func take(_ port: UInt16) -> PortClaim? {
     guard let address = UnixAddress("@martlet-port-\(port)") else { return nil }
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

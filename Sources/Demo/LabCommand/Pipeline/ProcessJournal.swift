@@ -3,19 +3,18 @@ import Glibc
 import ServiceKit
 import Telemetry
 
-/// Follows what the processes of a pipeline write to their log files: which of them are ready, and what went
-/// wrong. Owned by one thread.
+/// Follows the log files of a pipeline's processes: which ones are ready, and what errors occur. Owned by one thread.
 final class ProcessJournal {
   private struct Log {
     let process: String
     let path: String
-    /// The offset at which the next look begins.
+    /// The offset at which reading continues.
     var offset = 0
-    /// The bytes of a line that was not complete yet.
+    /// The bytes of an incomplete line.
     var rest: [UInt8] = []
   }
 
-  /// The most that one look takes of one file, in bytes; the next one takes the rest.
+  /// The maximum number of bytes read from one file at a time.
   private static let pieceSize = 1 << 20
 
   private static let statusLine = "\(StatusServer.message) url="
@@ -23,26 +22,26 @@ final class ProcessJournal {
   private var logs: [Log] = []
   private var piece = [UInt8](repeating: 0, count: pieceSize)
   private var errors: [(process: String, line: String)] = []
-  /// Processes that have reported that they are ready.
+  /// The processes that have reported that they are ready.
   private(set) var ready: Set<String> = []
-  /// The addresses of the processes' status pages, by process: `http://127.0.0.1:43210`.
+  /// The addresses of the processes' status pages, such as `http://127.0.0.1:43210`.
   private(set) var statusPages: [String: String] = [:]
-  /// True if a process said that records are gone that somebody still had to read.
+  /// Whether a process has reported that records were lost before they were read.
   private(set) var hasLoss = false
 
-  /// Follows a process's log from now on; the file may be made later.
+  /// Follows a process's log from now on; the file may not exist yet.
   func follow(_ process: String, _ path: String) {
     guard !logs.contains(where: { $0.process == process }) else { return }
     logs.append(Log(process: process, path: path))
   }
 
-  /// Reads what was written since the last look.
+  /// Reads what was written since the last call.
   func look() {
     for index in logs.indices {
       let descriptor = open(logs[index].path, O_RDONLY | O_CLOEXEC)
       guard descriptor >= 0 else { continue }
       defer { close(descriptor) }
-      // A log that has become too long starts again.
+      // A log that was rotated starts again.
       if lseek(descriptor, 0, SEEK_END) < logs[index].offset { logs[index].offset = 0 }
       let count = pread(descriptor, &piece, piece.count, logs[index].offset)
       guard count > 0 else { continue }
@@ -68,7 +67,7 @@ final class ProcessJournal {
     }
   }
 
-  /// The lines of level error that came since the last call.
+  /// Returns the lines of level error since the last call.
   func drainErrors() -> [(process: String, line: String)] {
     defer { errors = [] }
     return errors

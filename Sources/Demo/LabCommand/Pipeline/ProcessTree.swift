@@ -11,17 +11,17 @@ public struct ChildProgram: Sendable {
   public var name: String
   public var path: String
   public var arguments: [String]
-  /// The file for both of its outputs; nil leaves them where the parent's go.
+  /// The file for standard output and error; nil inherits the parent's.
   public var logFile: String?
-  /// Bytes of the log above which it starts again; what was in it is kept beside it as `FILE.1`. nil: never.
+  /// The size in bytes above which the log is rotated to `FILE.1`. nil: never.
   public var logLimit: Int?
-  /// True if it is started again, after a pause, when it ends by itself.
+  /// Whether it is restarted, after a pause, when it ends by itself.
   public var restarts: Bool
-  /// Programs of a higher stage are stopped first, those of one stage together.
+  /// Programs with a higher stage are stopped first; those of the same stage together.
   public var stage: Int
-  /// Variables beside the inherited ones, `NAME=value` each.
+  /// Environment variables in addition to the inherited ones, `NAME=value` each.
   public var environment: [String] = []
-  /// True if a stop waits until the program takes it, however early it comes: for our own programs, which do.
+  /// Whether stop signals stay blocked until the program handles them, however early they come; our programs do.
   public var holdsStop = false
 
   public init(
@@ -38,8 +38,8 @@ public struct ChildProgram: Sendable {
 }
 
 extension ChildProgram {
-  /// Restarts the log when it is above its limit. The child appends, so it goes on at the new beginning; what
-  /// it writes between the copy and the cut is not kept.
+  /// Truncates the log after a copy if it exceeds its limit. The child appends, so it continues at the new start; what
+  /// it writes between the copy and the truncation is lost.
   func boundLog() {
     guard let logFile, let logLimit, let size = File.size(logFile), size > logLimit else { return }
     if let content = try? File.read(logFile) { try? File.write(logFile + ".1", content) }
@@ -47,24 +47,24 @@ extension ChildProgram {
   }
 }
 
-/// A child as it stands.
+/// The state of a child.
 public struct ChildState: Sendable {
   public let name: String
-  /// nil while it does not run.
+  /// The process id; nil while it is not running.
   public internal(set) var pid: Int32?
-  /// The number of times that it was started again.
+  /// The number of restarts.
   public internal(set) var restarts = 0
-  /// The status of each of its ends: an exit status, or 128 + the signal's number.
+  /// The status of each exit: an exit status, or 128 + the signal's number.
   public internal(set) var endings: [Int32] = []
-  /// The status of its last end; nil before the first end.
+  /// The status of the last exit; nil before the first.
   public var lastStatus: Int32? { endings.last }
 }
 
-/// Runs programs as children, starts those that die again with back-off, and ends all of them in
-/// order. Any thread may use it.
+/// Runs programs as children, restarts those that die with back-off, and stops all of them in order. Any thread may use
+/// it.
 ///
-/// Should this process itself die, its children get SIGTERM: they are children of a thread that
-/// lives as long as the tree. They see no `MARTLET_` variable: a child's settings are its arguments.
+/// If this process dies, its children get SIGTERM: they are children of a thread that lives as long as the tree. They
+/// see no `MARTLET_` variables: a child's settings are its arguments.
 public final class ProcessTree: Sendable {
   private struct Child {
     let program: ChildProgram
@@ -87,7 +87,7 @@ public final class ProcessTree: Sendable {
     thread.detach()
   }
 
-  /// Starts a program; returns when it runs. Throws when it cannot be started.
+  /// Starts a program; returns when it is running. Throws if it cannot be started.
   public func start(_ program: ChildProgram) throws(SystemError) {
     children.withLock { $0.append(Child(program: program, state: ChildState(name: program.name))) }
     wakeup.signal()
@@ -107,14 +107,14 @@ public final class ProcessTree: Sendable {
     }
   }
 
-  /// Every child, in the order of their start.
+  /// The state of every child, in the order of their start.
   public var states: [ChildState] { children.withLock { $0.map(\.state) } }
 
   public func state(_ name: String) -> ChildState? {
     children.withLock { $0.first { $0.program.name == name }?.state }
   }
 
-  /// Sends a signal to a running child; false when it does not run.
+  /// Sends a signal to a running child; returns false if it is not running.
   @discardableResult public func signal(_ name: String, _ number: Int32) -> Bool {
     children.withLock { all in
       guard let pid = all.first(where: { $0.program.name == name })?.state.pid else { return false }
@@ -122,8 +122,7 @@ public final class ProcessTree: Sendable {
     }
   }
 
-  /// Ends a child and does not start it again; waits for its end, at most `timeoutMilliseconds`
-  /// before it is killed. Returns how it ended.
+  /// Stops a child for good; waits up to `timeoutMilliseconds` before killing it. Returns the status of its exit.
   @discardableResult public func stop(
     _ name: String, timeoutMilliseconds: UInt64 = 20_000
   ) -> Int32? {
@@ -131,7 +130,7 @@ public final class ProcessTree: Sendable {
     return state(name)?.lastStatus
   }
 
-  /// Ends all children, the highest stage first, and the tree. Returns those that had to be killed.
+  /// Stops all children, the highest stage first, and the tree. Returns those that had to be killed.
   @discardableResult public func stopAll(timeoutMilliseconds: UInt64 = 20_000) -> [String] {
     let killed = stop(stagesFrom: .min, timeoutMilliseconds: timeoutMilliseconds)
     ends.store(true, ordering: .releasing)
@@ -139,8 +138,8 @@ public final class ProcessTree: Sendable {
     return killed
   }
 
-  /// Ends the children of that stage and of higher ones, the highest first, and does not start them again.
-  /// Returns those that had to be killed.
+  /// Stops the children of this stage and of higher ones for good, the highest first. Returns those that had to be
+  /// killed.
   @discardableResult public func stop(
     stagesFrom lowest: Int, timeoutMilliseconds: UInt64 = 20_000
   ) -> [String] {
@@ -153,7 +152,7 @@ public final class ProcessTree: Sendable {
     return killed
   }
 
-  /// Asks for the end, waits, and kills what does not exit; returns the killed.
+  /// Requests the stop, waits, and kills what does not exit; returns the killed ones.
   @discardableResult private func end(_ names: [String], _ timeout: UInt64) -> [String] {
     children.withLock { all in
       for index in all.indices where names.contains(all[index].program.name) {
@@ -181,7 +180,7 @@ public final class ProcessTree: Sendable {
 
   // MARK: - The supervising thread
 
-  /// Between two looks at the sizes of logs, in milliseconds.
+  /// The interval between checks of the sizes of logs, in milliseconds.
   private static let logInterval: UInt64 = 1_000
 
   private func superviseUntilEnd() {
@@ -245,8 +244,7 @@ public final class ProcessTree: Sendable {
     }
   }
 
-  /// Settings reach a child as arguments only: a variable meant for this program could be unknown
-  /// to that one.
+  /// Settings are passed to a child as arguments only: a variable for this program may be unknown to the child.
   private static func spawn(_ program: ChildProgram) throws(SystemError) -> Int32 {
     var output: Int32?
     if let file = program.logFile {

@@ -2,8 +2,7 @@
 import Glibc
 
 extension ScratchFolder {
-  /// Removes a folder with everything in it; links are removed, not followed. What cannot be
-  /// removed stays.
+  /// Removes a folder and its contents; links are removed, not followed. What cannot be removed is left.
   public static func remove(_ path: String) {
     if let folder = opendir(path) {
       while let entry = readdir(folder) {

@@ -2,9 +2,9 @@
 public import Bytes
 import Glibc
 
-/// Folders for commands that were given none.
+/// Folders for commands that were started without one.
 public enum ScratchFolder {
-  /// Makes a new folder, readable by its owner only, in `TMPDIR` or /tmp.
+  /// Creates a new folder, readable by its owner only, in `TMPDIR` or /tmp.
   public static func make(_ name: String) throws(SystemError) -> String {
     let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     var template = Array("\(parent)/\(name)-XXXXXX".utf8CString)

@@ -8,10 +8,10 @@ public import ServiceKit
 public import Settings
 import Telemetry
 
-/// `martlet up`: everything on one machine.
+/// `martlet up`: runs everything on one machine.
 public enum UpCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
-    /// A cluster to use, or nil for an embedded broker.
+    /// The cluster to use; nil for an embedded broker.
     var cluster: KafkaConfiguration?
     var kafkaFlags: [String] = []
     @Declared(.integer("senders", default: 1, in: 1...64, "Number of sender processes."))
@@ -49,14 +49,14 @@ public enum UpCommand: Service {
     ) var subscriptions: String?
 
     var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
-    /// Where the embedded broker listens; nil takes the usual port if it is free.
+    /// The embedded broker's port; nil uses the usual port if it is free.
     var kafkaPort: UInt16? { port.map { UInt16($0) } }
     fileprivate var isOnCluster: Bool { !bootstrap.isEmpty }
 
     public init() {}
   }
 
-  /// Bytes of a process's log; as many are kept beside it.
+  /// The maximum size of a process's log in bytes; the previous one is kept as well.
   private static let logLimit = 8 << 20
 
   public static let name = LabProgram.up.rawValue
@@ -131,7 +131,7 @@ public enum UpCommand: Service {
     return plan
   }
 
-  /// Checks that a pipeline can work there: alone, and on topics that are what they should be.
+  /// Checks that a pipeline can work there: without another one, and on correctly configured topics.
   private static func checkCluster(
     _ configuration: KafkaConfiguration, _ names: TopicNames, _ context: ServiceContext
   ) throws {
@@ -139,7 +139,7 @@ public enum UpCommand: Service {
     defer { cluster.admin.close() }
     try checkTopics(cluster, names)
     try OtherPipeline(cluster, names).refuse(context)
-    // Without the right to read settings nothing is known.
+    // Without the right to read configurations nothing is known.
     try? TopicCheck(names.all, of: names, cluster.admin, timeoutMilliseconds: 5_000)
       .report(context.log)
   }
@@ -157,7 +157,7 @@ public enum UpCommand: Service {
         + " --kafka \(configuration.bootstrap)\(prefix) creates them")
   }
 
-  /// Until a stop is requested.
+  /// Works until a stop is requested.
   private static func work(
     _ pipeline: LocalPipeline, _ errors: inout ErrorRelay, _ context: ServiceContext
   ) throws {
@@ -172,9 +172,9 @@ public enum UpCommand: Service {
     }
   }
 
-  /// Ends all processes.
+  /// Stops all processes.
   ///
-  /// - Returns: the result of the run, if records were lost.
+  /// - Returns: The failure of the run, if records were lost.
   private static func stop(
     _ pipeline: LocalPipeline, _ errors: inout ErrorRelay, _ context: ServiceContext
   ) -> ServiceFailure? {

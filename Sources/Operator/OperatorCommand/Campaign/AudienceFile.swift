@@ -7,8 +7,8 @@ import Kafka
 import Records
 import ServiceKit
 
-/// A file of device tokens, one a line, on its way to `push.audiences`. It is read twice: nothing is written of one that has
-/// a line that is none.
+/// A file of device tokens, one per line, to be written to `push.audiences`. The file is read twice, so that nothing is
+/// written if a line is not a device token.
 final class AudienceFile {
   private static let reportedLines = 20
 
@@ -24,7 +24,7 @@ final class AudienceFile {
 
   // MARK: Checking
 
-  /// Names the lines that are no device token, and fails if there are any, or nothing else.
+  /// Lists the lines that are not device tokens, and fails if there are any, or if the file has no tokens.
   func check() throws(ServiceFailure) {
     var (tokens, wrong) = (0, 0)
     try forEachLine { number, token in
@@ -47,7 +47,7 @@ final class AudienceFile {
     guard tokens > 0 else { throw ServiceFailure("\(path) has no device token") }
   }
 
-  /// Reads the lines that are not empty until `body` returns false.
+  /// Reads the non-empty lines until `body` returns false.
   private func forEachLine(
     _ body: (Int, Result<[UInt8], DeviceToken.Problem>) throws(ServiceFailure) -> Bool
   ) throws(ServiceFailure) {
@@ -77,9 +77,9 @@ final class AudienceFile {
 
   // MARK: Writing
 
-  /// Writes the tokens for one start of a campaign, up to 1,000 a record, and waits until Kafka has them.
+  /// Writes the tokens for one start of a campaign, up to 1,000 per record, and waits for Kafka's acknowledgement.
   ///
-  /// - Returns: how many.
+  /// - Returns: The number of tokens.
   func write(
     _ topic: String, _ campaign: CampaignRecord, _ cluster: KafkaCluster
   ) throws(ServiceFailure) -> Int {

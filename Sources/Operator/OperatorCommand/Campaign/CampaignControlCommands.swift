@@ -49,18 +49,18 @@ public enum CampaignCancelCommand: Service {
   }
 }
 
-/// The campaigns that a command names, and the topic of what operators ask of them.
+/// The campaigns that a command names, and the topic for operators' requests about them.
 public struct CampaignTarget: Sendable {
-  /// So long it waits for the scheduler, in milliseconds.
+  /// The time to wait for the scheduler, in milliseconds.
   private static let patience = 10_000
 
   let topic: ControlTopic
-  /// nil: all that `by` has started.
+  /// The name; nil for all campaigns that `by` has started.
   let name: CampaignName?
   var by: String?
   let database: String?
 
-  /// Asks something of the campaigns, and says how they are when the scheduler has noted it.
+  /// Requests a change of the campaigns, and prints their state once the scheduler has recorded it.
   func ask(
     _ request: CampaignChange, reason: String? = nil, _ context: ServiceContext
   ) throws(ServiceFailure) {
@@ -115,7 +115,7 @@ public struct CampaignTarget: Sendable {
     StandardOutput.line("\(isOver ? "" : "\(request.rawValue) ")\(Self.text(noted))")
   }
 
-  /// `sale: running, 120 of 500 devices addressed, 60 of them without an outcome`.
+  /// A line such as `sale: running, 120 of 500 devices addressed, 60 of them without an outcome`.
   private static func text(_ campaign: CampaignRecord) -> String {
     let progress = campaign.progress
     let total = progress.total.map { " of \($0)" } ?? ""
@@ -124,7 +124,7 @@ public struct CampaignTarget: Sendable {
       + " \(campaign.unsent) of them without an outcome"
   }
 
-  /// Writes what is asked, by whom and when; a tombstone: that nothing is.
+  /// Writes the request, its author and time; a tombstone withdraws it.
   private func write(
     _ request: CampaignChange, _ key: CampaignKey, _ reason: String?, _ cluster: KafkaCluster,
     _ context: ServiceContext
@@ -140,7 +140,7 @@ public struct CampaignTarget: Sendable {
 }
 
 extension CampaignChange {
-  /// What the log of deeds calls it.
+  /// The name of the action in the audit log.
   fileprivate var deed: String {
     switch self {
     case .paused: "campaign pause"

@@ -10,13 +10,13 @@ public import Settings
 import Store
 import Telemetry
 
-/// `martlet campaign list`: the campaigns, and how far they are; `martlet campaign list NAME`: one of them.
+/// `martlet campaign list`: the campaigns and their progress; `martlet campaign list NAME`: one of them.
 public enum CampaignListCommand: Service {
   public struct Settings: Sendable {
     let database: String
     let app: String?
     let environment: String?
-    /// nil: all.
+    /// The name; nil for all.
     let name: CampaignName?
   }
 
@@ -77,8 +77,8 @@ public enum CampaignListCommand: Service {
 }
 
 enum CampaignReading {
-  /// What `body` makes of each campaign of the database, the newest first. One that cannot be read is left out, and one with
-  /// which this command has crashed twice.
+  /// Calls `body` for each campaign of the database, newest first, and returns the results. Unreadable campaigns are
+  /// skipped, and those on which this command has crashed twice.
   static func all<Result>(
     _ database: String, _ context: ServiceContext, _ body: (CampaignRecord) -> Result?
   ) throws(ServiceFailure) -> [Result] {

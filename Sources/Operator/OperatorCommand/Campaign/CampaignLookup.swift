@@ -12,7 +12,7 @@ import ServiceKit
 import Settings
 import Store
 
-/// The campaign that a command names: by its name, and by its app and environment where several have one of the name.
+/// The campaign that a command names: by its name, plus app and environment if several share the name.
 struct CampaignName: Sendable {
   static let app = SettingKey<String?>.text(
     "app", placeholder: "APP",
@@ -33,15 +33,15 @@ struct CampaignName: Sendable {
     self.environment = environment.flatMap { Environment($0) }
   }
 
-  /// True if this may be the campaign that is meant.
+  /// Whether this may be the named campaign.
   func isOne(_ key: CampaignKey) -> Bool { key.isOne(name, of: app, environment) }
 
-  /// The one of these campaigns that is meant.
+  /// Returns the named campaign.
   func one(of campaigns: [CampaignRecord]) throws(ServiceFailure) -> CampaignRecord {
     try one(of: campaigns.map { ($0.key, $0) })
   }
 
-  /// What is known of the one campaign that is meant.
+  /// Returns what belongs to the named campaign.
   func one<Known>(of campaigns: [(CampaignKey, Known)]) throws(ServiceFailure) -> Known {
     let found = campaigns.filter { isOne($0.0) }
     let meant = found.map(\.0)
@@ -57,7 +57,7 @@ struct CampaignName: Sendable {
   }
 }
 
-/// What is known of campaigns: by the database of martlet-scheduler, or, where none is named, by `push.schedule` itself, which
+/// Looks up campaigns in the database of martlet-scheduler, or, if none is named, in `push.schedule` itself, which
 /// takes as long as reading it.
 final class CampaignLookup {
   private let database: String?
@@ -82,7 +82,7 @@ final class CampaignLookup {
 
   deinit { table?.close() }
 
-  /// All campaigns as they are now.
+  /// All campaigns in their current state.
   func campaigns() throws(ServiceFailure) -> [CampaignRecord] {
     guard let table else { return try CampaignReading.all(database ?? "", context) { $0 } }
     try table.readToEnd(
@@ -90,7 +90,7 @@ final class CampaignLookup {
     return found.values.map(\.record)
   }
 
-  /// Of the records of a campaign that with the highest revision counts.
+  /// Keeps the record of a campaign with the highest revision.
   private func note(_ record: KafkaRecord) {
     guard let key = CampaignKey(String(decoding: record.key, as: UTF8.self)) else { return }
     guard record.value.baseAddress != nil else {
@@ -110,9 +110,9 @@ final class CampaignLookup {
     found[key] = (campaign, ScheduleRow.identity(of: record.value))
   }
 
-  /// Waits until a campaign is as it is wanted.
+  /// Waits until a campaign has the wanted state.
   ///
-  /// - Returns: the campaign then; nil if it was not within the time.
+  /// - Returns: The campaign then; nil on timeout.
   func wait(
     for key: CampaignKey, withinMilliseconds time: Int, _ isWanted: (CampaignRecord) -> Bool
   ) throws(ServiceFailure) -> CampaignRecord? {

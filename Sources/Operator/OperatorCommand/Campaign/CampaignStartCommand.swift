@@ -14,7 +14,7 @@ public import ServiceKit
 public import Settings
 import Telemetry
 
-/// `martlet campaign start FILE`: has a request sent to every device of an audience.
+/// `martlet campaign start FILE`: sends a request to every device of an audience.
 public enum CampaignStartCommand: Service {
   public struct Settings: Sendable {
     let kafka: KafkaConfiguration
@@ -23,7 +23,7 @@ public enum CampaignStartCommand: Service {
     let tokens: String?
     let showsProgress: Bool
     let campaign: CampaignRecord
-    /// The mistakes in its payload that devices ignore.
+    /// The errors in the payload that devices ignore.
     let warnings: PayloadWarnings
   }
 
@@ -48,9 +48,9 @@ public enum CampaignStartCommand: Service {
     kafkaProperties: true,
     operands: .init("FILE", 1...1, "The campaign; - reads it from standard input."))
 
-  /// So long it waits for the scheduler, in milliseconds.
+  /// The time to wait for the scheduler, in milliseconds.
   private static let patience = 10_000
-  /// A file that is longer is none.
+  /// The maximum length of a file.
   private static let longest = 1 << 20
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -115,7 +115,7 @@ public enum CampaignStartCommand: Service {
     )
   }
 
-  /// Says which edition of the time zone database is read here, as the scheduler's own log does of its host.
+  /// Prints the edition of the time zone database used here, as the scheduler's log does for its host.
   private static func tellZones() {
     guard let edition = ZoneFile.edition() else { return }
     let now = WallClock.milliseconds()
@@ -148,7 +148,7 @@ public enum CampaignStartCommand: Service {
     }
   }
 
-  /// Waits until the scheduler has read the start; fails if its name was in use.
+  /// Waits until the scheduler has read the start; fails if the name was in use.
   private static func awaitScheduler(
     _ database: String, _ campaign: CampaignRecord, _ context: ServiceContext
   ) throws(ServiceFailure) {
@@ -162,7 +162,7 @@ public enum CampaignStartCommand: Service {
     )
   }
 
-  /// Looks whether the scheduler has this start; fails if it has another one of the name.
+  /// Whether the scheduler has this start; fails if it has another campaign of the name.
   private static func isKnown(
     _ campaign: CampaignRecord, _ database: String, _ context: ServiceContext
   ) throws(ServiceFailure) -> Bool {

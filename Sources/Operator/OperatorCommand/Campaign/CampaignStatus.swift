@@ -6,30 +6,30 @@ import Records
 import Schedule
 import Telemetry
 
-/// How a campaign stands, as commands and the console show it.
+/// The state of a campaign for commands and the console.
 struct CampaignStatus: Sendable, Equatable {
   let name: String
   var app = ""
   var environment = ""
   let state: String
   var isPaused = false
-  /// What its author should know, or what it waits for.
+  /// A note for its author, or what it waits for.
   var note = ""
-  /// Why it has stopped itself, or who has cancelled it; empty while it goes on.
+  /// The reason why it stopped, or who cancelled it; empty while it runs.
   var reason = ""
   var addressed = 0.0
-  /// Devices of the audience; nil before it is counted.
+  /// The number of devices in the audience; nil before it is counted.
   var total: Double?
-  /// Pushes by outcome.
+  /// The number of pushes by outcome.
   var outcomes: [PipelineStatus.Count] = []
-  /// Devices per second that get an outcome; before the first one, that are addressed.
+  /// The number of devices per second that get an outcome or, before the first one, are addressed.
   var perSecond = 0.0
   var secondsLeft: Double?
 
-  /// Devices with an outcome: those of notifications that were repeated are not counted twice.
+  /// The number of devices with an outcome; repeated notifications are not counted twice.
   var ended: Double { outcomes.reduce(0) { $1.name == "deduplicated" ? $0 : $0 + $1.value } }
 
-  /// Percent of the outcomes that are rejections; nil without one.
+  /// The percentage of outcomes that are rejections; nil without outcomes.
   var rejectedPercent: Double? {
     guard ended > 0 else { return nil }
     return 100 * (outcomes.first { $0.name == "rejected" }?.value ?? 0) / ended
@@ -37,9 +37,9 @@ struct CampaignStatus: Sendable, Equatable {
 }
 
 extension CampaignStatus {
-  /// As the scheduler's database has it.
+  /// Creates the status of a campaign in the scheduler's database.
   ///
-  /// - Parameter now: milliseconds since the epoch.
+  /// - Parameter now: Milliseconds since the epoch.
   init(_ campaign: CampaignRecord, now: Int64) {
     let (progress, rates) = (campaign.progress, campaign.currentRates(now: now))
     self.init(
@@ -52,7 +52,7 @@ extension CampaignStatus {
       secondsLeft: campaign.secondsLeft(now: now).map(Double.init))
   }
 
-  /// Those that the pages of schedulers tell of, in their order; where two do, for a moment, the first.
+  /// The campaigns on the schedulers' pages, in order; if two pages briefly have the same one, the first wins.
   static func all(in pages: [MetricPage]) -> [CampaignStatus] {
     var keys: Set<[ExactText]> = []
     return pages.flatMap { page in
@@ -67,7 +67,7 @@ extension CampaignStatus {
     }
   }
 
-  /// - Parameter own: the labels that tell it from others.
+  /// - Parameter own: The labels that identify the campaign.
   private init(_ own: [String: String], _ state: String, _ reason: String, on page: MetricPage) {
     func value(_ metric: String, _ more: [String: String] = [:]) -> Double? {
       page.values(metric, more.merging(own) { first, _ in first }).first?.value
@@ -87,9 +87,9 @@ extension CampaignStatus {
 }
 
 extension CampaignStatus {
-  /// `spring-sale  running  120000 of 500000 (24 %)  900/s, 7 min left  delivered 118000, rejected 12`.
+  /// A line such as `spring-sale  running  120000 of 500000 (24 %)  900/s, 7 min left  delivered 118000, rejected 12`.
   ///
-  /// - Parameter start: when it begins, if it has not.
+  /// - Parameter start: The start time of a campaign that has not begun.
   func line(start: String? = nil) -> String {
     var parts = [name, state + (isPaused ? " (paused)" : "")]
     if let start { parts.append("for \(start)") }

@@ -5,7 +5,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet canary`: pushes through the whole pipeline at an interval, and says what became of them.
+/// `martlet canary`: sends pushes through the whole pipeline at an interval, and reports their outcome.
 public enum CanaryCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-canary")
@@ -37,7 +37,7 @@ public enum CanaryCommand: Service {
     Sends a push through the whole pipeline at an interval, as an application would, and follows the receipts: \
     whether it was delivered, and how long each part of the way took. Runs beside the other processes.
     """
-  /// It has no files to read again.
+  /// There are no files to reload.
   public static let belongsToTerminal = true
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 

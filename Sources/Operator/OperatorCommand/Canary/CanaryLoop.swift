@@ -15,7 +15,7 @@ final class CanaryLoop {
   private let context: ServiceContext
   private let telemetry: CanaryTelemetry
   private let loop: ServiceLoop
-  /// With each request's id.
+  /// The producer, with each request's id as tag.
   private let producer: TaggedProducer<String>
   private let topic: KafkaTopic
   private let admin: KafkaAdmin
@@ -23,7 +23,7 @@ final class CanaryLoop {
   private var batch = KafkaBatch(capacity: 500)
   private let parser = JSONParser()
   private var watches: [CanaryWatch]
-  /// The prefix that the ids of this process have in common; another process, or an earlier one, has another.
+  /// The common prefix of this process's ids, which differs from other processes' and earlier ones'.
   private let idStart: String
   private let idBytes: [UInt8]
   private var count: UInt = 0
@@ -55,7 +55,7 @@ final class CanaryLoop {
     idBytes = Array(idStart.utf8)
   }
 
-  /// Turns until a stop is requested; what is under way then is forgotten.
+  /// Runs until a stop is requested; pending pushes are abandoned.
   func run() {
     defer {
       batch.release()
@@ -72,7 +72,7 @@ final class CanaryLoop {
         if let result = watches[index].timePassed(now: now) { ended(index, result, id: id) }
         if watches[index].isDue(now: now) { send(index, now: now) }
       }
-      // At least every second: the heartbeat, and what the producer has to repeat.
+      // At least every second, for the heartbeat and the producer's retries.
       let next = min(watches.map(\.nextMoment).min() ?? now, now + 1_000)
       _ = loop.wait(Int32(next - min(next, now)))
     }
@@ -84,7 +84,7 @@ final class CanaryLoop {
     let wall = WallClock.milliseconds()
     let canary = settings.canaries[index]
     watches[index].sent(id, now: now, wall: wall)
-    // While Kafka takes nothing, requests do not pile up for the time after.
+    // Requests must not pile up while Kafka accepts none.
     guard producer.outstanding < watches.count else { return }
     let request = canary.request(id: id, wall: wall, timeout: settings.timeoutMilliseconds)
     do throws(KafkaError) {
@@ -102,7 +102,7 @@ final class CanaryLoop {
     }
   }
 
-  /// The receipts of applications are skipped by a search of their bytes.
+  /// Receipts of applications are skipped by a byte search.
   private func readReceipts() {
     while tail.poll(into: &batch, timeoutMilliseconds: 0) > 0 {
       for index in 0..<batch.count where batch[index].value.holds(idBytes) {
@@ -151,7 +151,7 @@ final class CanaryLoop {
     }
   }
 
-  /// A receipt may be in a partition that was added since; from now on it is read as well.
+  /// Also reads partitions that were added since the start, which may hold receipts.
   private func followPartitions() {
     let name = settings.names.receipts
     guard let counts = try? admin.partitionCounts(timeoutMilliseconds: 1_000),

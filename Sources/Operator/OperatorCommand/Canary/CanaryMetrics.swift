@@ -63,7 +63,7 @@ final class CanaryTelemetry: MetricSource {
       CanaryMetrics.stages, labels.flatMap { own in Self.stageNames.map { own + [$0] } })
   }
 
-  /// - Parameter wall: now, in milliseconds since the epoch.
+  /// - Parameter wall: The current time in milliseconds since the epoch.
   func ended(_ canary: Int, _ result: CanaryWatch.Result, wall: Int64) {
     figures.withLock { figures in
       switch result {

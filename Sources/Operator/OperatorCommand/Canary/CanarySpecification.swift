@@ -11,15 +11,15 @@ struct CanarySpecification: Sendable, Equatable {
     case device(String)
     /// A broadcast channel's id.
     case channel(String)
-    /// A user's name: his devices are looked up for each push.
+    /// A user's name; the user's devices are looked up for each push.
     case user(String)
   }
 
   static let form = "app,environment,token|channel|user:NAME,every"
   private static let userPrefix = "user:"
-  /// Every canary has series of its own.
+  /// The maximum number of canaries, because each has its own series.
   static let most = 100
-  /// Milliseconds.
+  /// The range of intervals, in milliseconds.
   static let intervals: ClosedRange<Int64> = 1_000...86_400_000
   /// The prefix of every request id of a canary.
   static let idPrefix = "martlet-canary:"
@@ -29,7 +29,7 @@ struct CanarySpecification: Sendable, Equatable {
   let target: Target
   let intervalMilliseconds: Int64
 
-  /// The canaries of a setting, separated by blanks.
+  /// Parses the canaries of a setting, separated by blanks.
   static func all(parsing text: String) throws(CanaryProblem) -> [CanarySpecification] {
     var canaries: [CanarySpecification] = []
     for word in text.split(whereSeparator: \.isWhitespace) {
@@ -62,7 +62,7 @@ struct CanarySpecification: Sendable, Equatable {
     intervalMilliseconds = every
   }
 
-  /// Reads a target: hexadecimal digits are a device token.
+  /// Parses a target: hexadecimal digits are a device token.
   private static func target(_ text: String) throws(CanaryProblem) -> Target {
     if text.hasPrefix(userPrefix) {
       let name = String(text.dropFirst(userPrefix.count))
@@ -77,14 +77,14 @@ struct CanarySpecification: Sendable, Equatable {
       text: "must name a device token in hex, a channel's id, or user: and a user's name")
   }
 
-  /// App, environment and the target's first eight characters, or the user: what its series are known by.
+  /// The labels of its series: app, environment and the target's first eight characters, or the user.
   var labels: [String] {
     var target = String(key.prefix(8))
     if case .user = self.target { target = key }
     return [app, environment.description, target]
   }
 
-  /// The record's key, as ingest's own records have it.
+  /// The record's key, as ingest chooses it.
   var key: String {
     switch target {
     case .device(let token): token
@@ -93,12 +93,12 @@ struct CanarySpecification: Sendable, Equatable {
     }
   }
 
-  /// A request to it. A device shows nothing of it; a broadcast does not reach a device as long as none follows the
-  /// channel.
+  /// Returns a request to the target. A device shows nothing; a broadcast reaches no device unless one subscribes to
+  /// the channel.
   ///
   /// - Parameters:
-  ///   - wall: now, in milliseconds since the epoch.
-  ///   - timeout: milliseconds after which it counts as failed: a device's push expires then.
+  ///   - wall: The current time in milliseconds since the epoch.
+  ///   - timeout: Milliseconds after which the push counts as failed; a push to a device expires then.
   func request(id: String, wall: Int64, timeout: Int64) -> [UInt8] {
     var request = JSONObject()
     request.append("id", .string(id))
@@ -126,7 +126,7 @@ struct CanarySpecification: Sendable, Equatable {
   }
 }
 
-/// Why a text is no canary: the end of a sentence such as "must be …".
+/// The reason why a text is not a canary: the end of a sentence, such as "must be …".
 struct CanaryProblem: Error, Equatable {
   let text: String
 }

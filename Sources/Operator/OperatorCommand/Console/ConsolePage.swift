@@ -21,7 +21,7 @@ enum ConsolePage {
     }
   }
 
-  /// An answer with the page's policy; a later version of the console must not meet an older script.
+  /// Adds the page's policy, and forbids caching: a later version of the console must not get an older script.
   static func unstored(_ response: HTTPResponse) -> HTTPResponse {
     var response = response
     response.headers += [

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension ConsolePage {
-  /// The script of the page. It sets all text as text, never as HTML: names and reasons come from outside. Each part of
-  /// the page is shown by itself: what one part cannot show keeps no other part from being true.
+  /// The script of the page. It sets all text as text, never as HTML, because names and reasons come from outside. The
+  /// parts of the page are shown independently, so that an error in one does not affect the others.
   static let script = """
     'use strict';
     const $ = id => document.getElementById(id);

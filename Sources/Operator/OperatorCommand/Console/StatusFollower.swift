@@ -5,15 +5,15 @@ import JSON
 import ServiceKit
 import Synchronization
 
-/// Reads a pipeline's status again and again: every second while somebody looks, else as often as the history needs.
+/// Reads a pipeline's status repeatedly: every second while the page is open, otherwise as often as the history needs.
 final class StatusFollower: Sendable {
-  /// Milliseconds between two readings.
+  /// Milliseconds between two readings while the page is open.
   private static let interval: UInt64 = 1_000
-  /// So long after the last look somebody looks, in milliseconds.
+  /// The time after the last request for which the page counts as open, in milliseconds.
   private static let attention: UInt64 = 10_000
-  /// Milliseconds between two readings while nobody looks.
+  /// Milliseconds between two readings while it is not.
   private static let unwatched = UInt64(StatusHistory.step) * 1_000
-  /// What happened since the last reading that is at least so old counts as lately, in milliseconds.
+  /// The minimum age of the reading from which recent rates are computed, in milliseconds.
   private static let lately: UInt64 = 30_000
   private static let beginning = StatusText.unavailable("The first reading is on its way.")
 
@@ -27,7 +27,7 @@ final class StatusFollower: Sendable {
     lookedAt = Atomic(MonotonicClock.milliseconds())
   }
 
-  /// The status as JSON; `unavailable` says why there is none. A reading from before a pause is none.
+  /// The status as JSON; `unavailable` with the cause if there is none. A reading from before a pause does not count.
   var json: String {
     let now = MonotonicClock.milliseconds()
     lookedAt.store(now, ordering: .relaxed)
@@ -38,7 +38,7 @@ final class StatusFollower: Sendable {
   /// Reads until a stop is requested.
   func run(_ context: ServiceContext) {
     var before: Reading?
-    // The begin of what counts as lately, and the next one.
+    // The start of the recent interval, and the next one.
     var lately: (old: Reading, new: Reading)?
     var history = StatusHistory()
     while !context.signals.isStopping {
@@ -50,7 +50,7 @@ final class StatusFollower: Sendable {
         continue
       }
       guard let reading = look(before, lately?.old, &history) else {
-        // As soon as the next one would be due.
+        // The delay until the next one would be due.
         usleep(useconds_t(Self.interval * 1_000))
         continue
       }
@@ -60,7 +60,7 @@ final class StatusFollower: Sendable {
     }
   }
 
-  /// Reads the pages, and returns the values for the rates of the next time.
+  /// Reads the pages, and returns the values from which the next rates are computed.
   private func look(
     _ before: Reading?, _ lately: Reading?, _ history: inout StatusHistory
   ) -> Reading? {

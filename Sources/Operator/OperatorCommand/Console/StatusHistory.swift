@@ -2,29 +2,29 @@
 import Contract
 import JSON
 
-/// How many notifications per second were delivered, and failed, over the last hour: for a chart that does not begin when
-/// its page is opened.
+/// The notifications per second that were delivered, and failed, over the last hour: for a chart that starts before the
+/// page is opened.
 struct StatusHistory: Equatable {
-  /// Seconds of one point.
+  /// The length of one step in seconds.
   static let step = 10
-  /// An hour.
+  /// The number of steps in an hour.
   static let most = 360
   /// The outcomes of notifications that failed.
   private static let failures = [Outcome.rejected, .expired, .deadLettered].map { "\($0)" }
 
   private struct Point: Equatable {
-    /// Steps since the epoch.
+    /// The step's number since the epoch.
     let place: Int
     var delivered: Double
     var failed: Double
-    /// Readings that it is the mean of.
+    /// The number of readings in the mean.
     var count = 1.0
   }
 
-  /// In the order of time.
+  /// The points in order of time.
   private var points: [Point] = []
 
-  /// Takes a reading in.
+  /// Adds a reading.
   mutating func note(_ status: PipelineStatus) {
     func rate(_ names: [String]) -> Double {
       status.outcomesPerSecond.reduce(0) { names.contains($1.name) ? $0 + $1.value : $0 }
@@ -32,11 +32,11 @@ struct StatusHistory: Equatable {
     note(at: status.wall, delivered: rate(["delivered"]), failed: rate(Self.failures))
   }
 
-  /// - Parameter time: seconds since the epoch.
+  /// - Parameter time: Seconds since the epoch.
   mutating func note(at time: Double, delivered: Double, failed: Double) {
     guard time.isFinite, time.magnitude < 1e12, delivered.isFinite, failed.isFinite else { return }
     let place = Int(time) / Self.step
-    // The clock was set back: what was noted by the other one is in no order with it.
+    // If the clock was set back, earlier points are later than this one.
     points.removeAll { $0.place > place || $0.place <= place - Self.most }
     guard let last = points.indices.last, points[last].place == place else {
       points.append(Point(place: place, delivered: delivered, failed: failed))
@@ -47,7 +47,7 @@ struct StatusHistory: Equatable {
     points[last].failed += (failed - points[last].failed) / points[last].count
   }
 
-  /// The rates of each step up to the newest, the oldest first; null where nothing was read.
+  /// The rates of each step up to the newest, oldest first; null where nothing was read.
   var json: JSONValue {
     guard let first = points.first?.place, let last = points.last?.place else {
       return ["step_seconds": .integer(Int64(Self.step)), "delivered": [], "failed": []]

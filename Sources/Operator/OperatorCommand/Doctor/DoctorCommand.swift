@@ -5,7 +5,7 @@ public import ServiceKit
 public import Settings
 import Telemetry
 
-/// `martlet doctor`: what is wrong with a deployment before it runs, or while it does.
+/// `martlet doctor`: finds errors in a deployment before or while it runs.
 public enum DoctorCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(
@@ -16,7 +16,7 @@ public enum DoctorCommand: Service {
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
 
-    /// For the signer.
+    /// For the signer only.
     @Declared(
       .path(
         "credentials", placeholder: "FILE", "The signer's credentials, if it has no settings file.")
@@ -25,7 +25,7 @@ public enum DoctorCommand: Service {
 
     @Declared(CommandSettings.isJSON) var isJSON: Bool
 
-    /// Flags for every program that has them.
+    /// Flags passed to every program that has them.
     var passed: [String] = []
 
     public init() {}
@@ -47,7 +47,7 @@ public enum DoctorCommand: Service {
     where values.isGiven(name) {
       passed += ["--\(name)", values.written(name) ?? ""]
     }
-    // What comes from the environment the programs inherit.
+    // The programs inherit what comes from the environment.
     let layers = [
       ("", values.kafka.common), ("consumer.", values.kafka.consumer),
       ("producer.", values.kafka.producer),
@@ -79,7 +79,7 @@ public enum DoctorCommand: Service {
     }
   }
 
-  /// False when the reader has gone (`| head`).
+  /// Prints a report; returns false when the reader has gone (`| head`).
   private static func show(_ report: DoctorReport, isJSON: Bool) -> Bool {
     for entry in report.entries {
       let isRead =

@@ -7,9 +7,9 @@ import JSON
 import ServiceKit
 import Telemetry
 
-/// Runs programs beside each other and reads their findings.
+/// Runs the programs' checks concurrently and reads their findings.
 enum DoctorRound {
-  /// Longer than any check takes: each of its questions has a bound.
+  /// Longer than any check takes, because each of its steps has a timeout.
   private static let patienceMilliseconds: UInt64 = 180_000
   /// More than any check writes.
   private static let outputLimit = 4 << 20
@@ -44,7 +44,7 @@ enum DoctorRound {
     do throws(SystemError) { pipe = try ChildPipe.open() } catch { return .failure(error) }
     defer { close(pipe.input) }
     do throws(SystemError) {
-      // A file that this process was started with is not the programs'.
+      // This process's own settings file is not the programs'.
       let environment = try ChildProcess.inheritedEnvironment().filter {
         !$0.hasPrefix("MARTLET_CONFIG=")
       }
@@ -72,7 +72,7 @@ enum DoctorRound {
     return findings(lines, running, status)
   }
 
-  /// Everything until the end; nil when that does not come in time.
+  /// Reads to the end; returns nil if that does not come in time.
   private static func read(_ descriptor: Int32, until deadline: UInt64) -> [UInt8]? {
     var content: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 64 << 10)

@@ -4,25 +4,25 @@ import Diagnosis
 import EventLoop
 import Settings
 
-/// One program that the doctor has check itself.
+/// A program that the doctor runs with its own check.
 struct DoctorVisit: Sendable {
   /// `ingest`, `sender`, …
   let program: String
-  /// The executable, and the command of it that comes before the flags.
+  /// The executable, and the subcommand before the flags.
   var executable: String { program == "canary" ? "martlet" : "martlet-\(program)" }
   var command: [String] { program == "canary" ? ["canary"] : [] }
-  /// As it is typed.
+  /// The command line without flags.
   var name: String { ([executable] + command).joined(separator: " ") }
-  /// nil: it is not checked, for the reason of the finding.
+  /// The arguments; nil if the program is not checked, for the reason in the finding.
   let arguments: [String]?
-  /// The remark beside the program's findings.
+  /// A remark in addition to the program's findings.
   let note: Finding?
 
   static let programs = ["ingest", "sender", "signer", "feedback"]
-  /// A deployment may do without these: they are checked if they have a settings file.
+  /// Programs that a deployment may omit: they are checked if they have a settings file.
   static let optional = ["api", "webhooks", "scheduler", "canary"]
 
-  /// Every program, as far as there is something to check it with.
+  /// Returns every program that can be checked.
   static func all(_ settings: DoctorCommand.Settings) -> [DoctorVisit] {
     let common = ["--check", "--log-format", "json", "--log-level", "error"] + settings.passed
     return (programs + optional).compactMap { program in
@@ -41,8 +41,8 @@ struct DoctorVisit: Sendable {
     }
   }
 
-  /// A program with its settings file. The package brings all of these files: a program that a deployment does without has
-  /// none of its own files, and systemd makes the database's folder at the first start.
+  /// Returns a program with its settings file. The package installs all of these files: an omitted program lacks its
+  /// own files, and systemd creates the database's folder at the first start.
   private static func visit(
     _ program: String, _ file: String, _ arguments: [String]
   ) -> DoctorVisit {
@@ -67,18 +67,18 @@ struct DoctorVisit: Sendable {
     return DoctorVisit(program: program, arguments: arguments, note: nil)
   }
 
-  /// The setting that names the file without which an optional program has nothing to do.
+  /// The setting that names the file without which an optional program does nothing.
   private static let ownFile = ["api": "keys", "webhooks": "subscriptions"]
-  /// The folder in which systemd makes the folders of units (`StateDirectory=`).
+  /// The folder in which systemd creates units' folders (`StateDirectory=`).
   private static let stateFolder = "/var/lib/"
 
-  /// True if a database would be in a folder of systemd's that is not there yet.
+  /// Whether a database would be in a folder that systemd has not created yet.
   private static func isBeforeFirstStart(_ path: String) -> Bool {
     guard path.hasPrefix(stateFolder), let end = path.lastIndex(of: "/") else { return false }
     return !File.exists(String(path[..<end]))
   }
 
-  /// The entries of a settings file; nothing of one that cannot be read, which its program says.
+  /// The entries of a settings file; none if it cannot be read, which its program reports.
   private static func entries(_ file: String) -> [String: String] {
     guard let bytes = try? File.read(file), let text = String(validating: bytes, as: UTF8.self),
       let properties = try? PropertiesFile(parsing: text, path: file)
@@ -87,7 +87,7 @@ struct DoctorVisit: Sendable {
       properties.entries.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
   }
 
-  /// The settings that a program without a settings file needs, and that have no flag here. Nothing is written there.
+  /// The settings that a program requires without a settings file and that have no flag here. Nothing is written there.
   private static func defaults(_ program: String) -> [String] {
     program == "feedback"
       ? ["--database", "/tmp/martlet-doctor-\(UInt64.random(in: .min ... .max)).sqlite"] : []

@@ -9,8 +9,8 @@ public import ServiceKit
 public import Settings
 import Telemetry
 
-/// `martlet pace`: lists the paces that are set; `martlet pace KIND NAME RATE`: no more pushes of an app, a lane or a group, or
-/// to a device, than so many in a unit of time.
+/// `martlet pace`: lists the paces; `martlet pace KIND NAME RATE`: limits the pushes of an app, a lane or a group, or
+/// to a device, to a number per unit of time.
 public enum PaceCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -100,7 +100,7 @@ public enum PaceCommand: Service {
         subject.key, .init(key: "pace", value: .string("\(rate)")), reason: settings.reason, cluster
       )
       Audit.note("pace set", "\(subject) \(rate)", context)
-      // What the topic has now is what senders keep: somebody else may have written after us.
+      // Senders use the newest record of the topic, and another operator may have written one after ours.
       let kept = try topic.paces(cluster, context)[subject]
       StandardOutput.line("pace of \(subject): \(kept.map { "\($0)" } ?? "none")")
     case .clear(let target): try clear(target, topic, cluster, context)
@@ -122,7 +122,7 @@ public enum PaceCommand: Service {
         ?? "no pace of \(subject)")
   }
 
-  /// `group:com.example.app:production:spring-sale  200/s  since 2026-11-22T17:00:00.000Z by ann`; nil for a record that sets no pace.
+  /// A line such as `group:com.example.app:production:spring-sale  200/s  since … by ann`; nil without a pace.
   private static func line(_ key: String, _ value: UnsafeRawBufferPointer) -> String? {
     guard let subject = PaceSubject(key: key) else { return nil }
     let rate = (try? ControlRecord.pace(value)).flatMap { $0.map { "\($0)" } }
@@ -132,7 +132,7 @@ public enum PaceCommand: Service {
 }
 
 extension PaceRoom {
-  /// Fails unless a subject may have a pace beside these, as senders keep it.
+  /// Fails unless a subject can have a pace in addition to these, by the senders' rules.
   fileprivate static func demand(
     _ subject: PaceSubject, _ paces: [PaceSubject: PaceRate]
   ) throws(ServiceFailure) {

@@ -5,7 +5,7 @@ import Identity
 import ServiceKit
 import Settings
 
-/// What `martlet pace` is about.
+/// The subject of `martlet pace`.
 struct PaceTarget: Sendable {
   private let kind: PaceSubject.Kind
   private let name: String
@@ -13,7 +13,7 @@ struct PaceTarget: Sendable {
   private let environment: Environment
   private let pushType: PushType
 
-  /// - Parameter words: `app`, `lane`, `group` or `device`, and its name.
+  /// - Parameter words: `app`, `lane`, `group` or `device`, and a name.
   init(_ words: ArraySlice<String>, _ settings: PaceCommand.Settings) throws(SettingErrors) {
     let word = words.first ?? ""
     guard let kind = PaceSubject.Kind(rawValue: word),
@@ -30,7 +30,7 @@ struct PaceTarget: Sendable {
     }
     (self.kind, self.name, app) = (kind, name, settings.app)
     (self.environment, pushType) = (environment, type)
-    // Of a group without an app another one's will do: what is wrong with its name is said at once.
+    // A group without an app gets a placeholder app, so that an invalid name is reported at once.
     _ = try Self.checked { () throws(PaceSubject.Problem) in
       try PaceSubject(kind, name, of: app ?? "app", environment, type)
     }
@@ -44,16 +44,16 @@ struct PaceTarget: Sendable {
     }
   }
 
-  /// Checks that it can have a rate.
+  /// Checks that the subject can have a rate.
   func check(_ rate: PaceRate) throws(SettingErrors) {
     try Self.checked { () throws(PaceSubject.Problem) in
       try PaceSubject(kind, name, of: app ?? "app", environment, pushType).check(rate)
     }
   }
 
-  /// What is meant: a group without an app is the one of its name that has a pace.
+  /// Returns the subject: a group without an app is the one of its name that has a pace.
   ///
-  /// - Parameter paces: those that are set.
+  /// - Parameter paces: The paces that are set.
   func subject(among paces: [PaceSubject: PaceRate]) throws(ServiceFailure) -> PaceSubject {
     if kind == .group, app == nil {
       let meant = paces.keys.filter { $0.kind == .group && $0.name.exact == name.exact }

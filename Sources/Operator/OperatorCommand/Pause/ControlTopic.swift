@@ -29,17 +29,17 @@ struct ControlTopic: Sendable {
     return cluster
   }
 
-  /// Writes the record of a key, or its tombstone, and waits until Kafka has it.
+  /// Writes the record of a key, or its tombstone, and waits for Kafka's acknowledgement.
   func write(
     _ key: String, _ value: [UInt8]?, _ cluster: KafkaCluster
   ) throws(ServiceFailure) {
-    // A tombstone has no value that could say who made it.
+    // A tombstone has no value that could name its author.
     try cluster.write(
       names.controls, key: Array(key.utf8), value,
       headers: value == nil ? [KafkaHeader("by", Audit.actor)] : [])
   }
 
-  /// Writes a record with who did it, when and why.
+  /// Writes a record with its author, time and reason.
   func write(
     _ key: String, _ member: JSONObject.Member, reason: String?, _ cluster: KafkaCluster
   ) throws(ServiceFailure) {
@@ -68,9 +68,9 @@ struct ControlTopic: Sendable {
       subject.key.exact] == true
   }
 
-  /// The lines of a list of records, in the order of their keys.
+  /// The lines of a list of records, in key order.
   ///
-  /// - Parameter line: the line of a record in a list; nil for one that does not belong there. The key comes before it.
+  /// - Parameter line: Formats a record of the list; nil if it does not belong there. Its first argument is the key.
   func list(
     _ cluster: KafkaCluster, _ context: ServiceContext,
     _ line: (String, UnsafeRawBufferPointer) -> String?
@@ -80,8 +80,8 @@ struct ControlTopic: Sendable {
 
   /// Reads the topic to its end.
   ///
-  /// - Parameter entry: what the last record of a key comes to; nil for nothing. The key comes before it.
-  /// - Returns: what there is now: a tombstone takes what its key had.
+  /// - Parameter entry: Converts the last record of a key; nil to omit it. Its first argument is the key.
+  /// - Returns: The current entries, without those that a tombstone has deleted.
   func entries<Entry>(
     _ cluster: KafkaCluster, _ context: ServiceContext,
     _ entry: (String, UnsafeRawBufferPointer) -> Entry?
@@ -109,12 +109,12 @@ struct ControlTopic: Sendable {
     return found
   }
 
-  /// Throws unless the topic has this key: to remove what is not there is most likely another spelling, or another
+  /// Throws unless the topic has this key: removing a missing key most likely means a different spelling or
   /// environment.
   ///
   /// - Parameters:
-  ///   - what: what has no such record, and that it has none: "group:x has no pace".
-  ///   - name: a key that belongs to the list of what there is, as it is shown; nil for another.
+  ///   - what: The error for a missing record, such as "group:x has no pace".
+  ///   - name: Formats a key for the list of existing ones; nil for a key that does not belong there.
   func demand(
     _ key: String, _ cluster: KafkaCluster, _ context: ServiceContext, what: String,
     _ name: @escaping (String) -> String?
@@ -128,7 +128,7 @@ struct ControlTopic: Sendable {
       "\(what)" + (others.isEmpty ? "; nothing has" : "; these have: \(list)\(more)"))
   }
 
-  /// `  since 2026-11-22T17:00:00.000Z by ann: launch went wrong`.
+  /// A suffix such as `  since 2026-11-22T17:00:00.000Z by ann: launch went wrong`.
   static func author(_ value: UnsafeRawBufferPointer) -> String {
     let author = ControlRecord.Author(of: value)
     var text = ""

@@ -9,7 +9,7 @@ public import ServiceKit
 public import Settings
 import Telemetry
 
-/// `martlet pause`: stops the pushes of an app, a lane or a campaign until they are resumed, or lists what is paused.
+/// `martlet pause`: pauses the pushes of an app, a lane or a campaign until they are resumed, or lists what is paused.
 public enum PauseCommand: Service {
   public struct Settings: Sendable {
     let target: PauseTarget

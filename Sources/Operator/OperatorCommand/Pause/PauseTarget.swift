@@ -5,7 +5,7 @@ import Kafka
 import ServiceKit
 import Settings
 
-/// What `martlet pause` and `martlet resume` are about, and the cluster: their common settings.
+/// The common settings of `martlet pause` and `martlet resume`: the subject and the cluster.
 struct PauseTarget: Sendable {
   enum Subject: Sendable {
     case pushes(PauseSubject)
@@ -13,7 +13,7 @@ struct PauseTarget: Sendable {
   }
 
   let topic: ControlTopic
-  /// nil: none was named.
+  /// The subject; nil if none was named.
   let subject: Subject?
 
   private static let environment = SettingKey<String?>.choice(

@@ -6,7 +6,7 @@ import Schedule
 public import ServiceKit
 public import Settings
 
-/// `martlet resume`: lets the pushes of a paused app, lane or campaign go.
+/// `martlet resume`: resumes the pushes of a paused app, lane or campaign.
 public enum ResumeCommand: Service {
   public struct Settings: Sendable {
     let target: PauseTarget

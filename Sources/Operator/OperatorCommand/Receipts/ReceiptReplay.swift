@@ -10,9 +10,9 @@ import Kafka
 import Records
 import ServiceKit
 
-/// The notifications that a replay is about, by the receipts that name them.
+/// The notifications to replay, by the receipts that name them.
 struct WantedNotifications {
-  /// An `apns-id` is an app's own.
+  /// The name of a notification: an `apns-id` is unique per app only.
   struct Name: Hashable {
     let id: NotificationID
     let app: ExactText
@@ -25,18 +25,18 @@ struct WantedNotifications {
 
   private var wants: [Name: Want] = [:]
   private let limit: Int
-  /// Receipts beyond the limit.
+  /// The number of receipts beyond the limit.
   private(set) var left = 0
 
   init(limit: Int) { self.limit = limit }
 
   var count: Int { wants.count }
 
-  /// A receipt says that it ended.
+  /// Adds a receipt of a notification that ended.
   mutating func add(_ receipt: Receipt, partition: Int32, offset: Int64) {
     guard let id = receipt.apnsID, let app = receipt.app else { return }
     let name = Name(id: id, app: app.exact)
-    // The newest end counts: it is what a further replay is told from.
+    // The newest end counts: a further replay is distinguished by it.
     if let known = wants[name], known.at >= receipt.at { return }
     guard wants[name] != nil || wants.count < limit else {
       left += 1
@@ -46,9 +46,9 @@ struct WantedNotifications {
       at: receipt.at, mark: ReplayMark.text(partition: partition, offset: offset))
   }
 
-  /// A receipt says that APNs has accepted it: not before its end, or it would be sent twice.
+  /// Removes a notification that APNs has accepted since its end, which would otherwise be sent twice.
   ///
-  /// - Returns: whether that was wanted.
+  /// - Returns: Whether the notification was wanted.
   mutating func accepted(_ id: String?, _ app: String?, at: Int64) -> Bool {
     guard let id = id.flatMap({ NotificationID($0) }), let app,
       let want = wants[Name(id: id, app: app.exact)], at >= want.at
@@ -57,9 +57,9 @@ struct WantedNotifications {
     return true
   }
 
-  /// A notification was found.
+  /// Records that a notification was found.
   ///
-  /// - Returns: the mark of its receipt; nil if it is not wanted, or was found before.
+  /// - Returns: The mark of its receipt; nil if it is not wanted, or was found before.
   mutating func take(_ id: NotificationID, _ app: String) -> String? {
     wants.removeValue(forKey: Name(id: id, app: app.exact))?.mark
   }
@@ -67,17 +67,17 @@ struct WantedNotifications {
 
 /// The result of a replay from receipts, or of a dry run.
 struct ReceiptReplayResult: Equatable {
-  /// Notifications by the topic that they went to.
+  /// The number of notifications by destination topic.
   var sent: [String: Int] = [:]
-  /// Accepted since.
+  /// The number accepted since.
   var delivered = 0
-  /// Their expiration has passed.
+  /// The number whose expiration has passed.
   var expired = 0
-  /// No lane has their record any more.
+  /// The number whose record is no longer on any lane.
   var missing = 0
-  /// Receipts beyond the limit.
+  /// The number of receipts beyond the limit.
   var left = 0
-  /// Records that Kafka will never take.
+  /// The number of records that Kafka rejected permanently.
   var refused = 0
   var wasStopped = false
 
@@ -118,10 +118,10 @@ final class ReceiptReplayer {
   private let names: TopicNames
   private let filter: ReceiptReplayFilter
   private let parser = JSONParser()
-  /// nil: nothing is produced.
+  /// The producer; nil in a dry run.
   private var output: ReplayProducer?
   private(set) var result = ReceiptReplayResult()
-  /// A notification was requested, and waited, for so long before its receipt at most, in milliseconds.
+  /// The longest time from the request of a notification to its receipt, in milliseconds.
   private static let longestLife: Int64 = 2 * 86_400_000
 
   init(_ walk: TopicWalk, _ names: TopicNames, _ filter: ReceiptReplayFilter) {
@@ -130,7 +130,7 @@ final class ReceiptReplayer {
     self.filter = filter
   }
 
-  /// What the receipts name: in two passes, for what was delivered since may be read before what ended.
+  /// Reads the receipts in two passes, because a later delivery may be read before the failure.
   func wanted() throws(ServiceFailure) -> WantedNotifications {
     var wanted = WantedNotifications(limit: filter.limit)
     try walk.visit([names.receipts], since: filter.since, "reading receipts") { record in
@@ -156,7 +156,7 @@ final class ReceiptReplayer {
     return wanted
   }
 
-  /// Looks for the notifications, and produces them unless it is a dry run.
+  /// Searches for the notifications, and produces them unless it is a dry run.
   func replay(_ wanted: WantedNotifications, isDryRun: Bool) throws(ServiceFailure) {
     var wanted = wanted
     guard wanted.count > 0 else { return }
@@ -176,7 +176,7 @@ final class ReceiptReplayer {
     if !result.wasStopped { result.missing = wanted.count }
   }
 
-  /// - Returns: false when the command is being stopped.
+  /// - Returns: False if the command is being stopped.
   private func look(
     at record: KafkaRecord, _ wanted: inout WantedNotifications
   ) throws(ServiceFailure) -> Bool {

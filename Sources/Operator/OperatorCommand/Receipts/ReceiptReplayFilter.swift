@@ -7,7 +7,7 @@ import Records
 import ServiceKit
 public import Settings
 
-/// Which receipts a replay is about.
+/// Selects the receipts to replay.
 public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
   @Declared(
     .text("app", placeholder: "BUNDLE-ID", "Only receipts of this app.")) var app: String?
@@ -41,9 +41,9 @@ public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
       "limit", default: 100_000, in: 1...1_000_000,
       "Most notifications to send again; the command says when there are more.")) var limit: Int
 
-  /// Milliseconds since the epoch; the first that counts.
+  /// The start of the time range, in milliseconds since the epoch, inclusive.
   var since: Int64 = 0
-  /// The first that no longer counts.
+  /// The end of the time range, exclusive.
   var until = Int64.max
 
   public init() {}
@@ -65,7 +65,7 @@ public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
     }
   }
 
-  /// True if a receipt is meant.
+  /// Whether a receipt is selected.
   func matches(_ receipt: Receipt) -> Bool {
     guard "\(receipt.outcome)" == outcome, receipt.at >= since, receipt.at < until else {
       return false

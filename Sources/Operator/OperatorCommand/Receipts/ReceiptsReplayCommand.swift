@@ -6,7 +6,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet receipts replay`: what ended without being accepted, sent again.
+/// `martlet receipts replay`: sends notifications again that ended without being accepted.
 public enum ReceiptsReplayCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-receipts")
@@ -25,7 +25,7 @@ public enum ReceiptsReplayCommand: Service {
     public init() {}
   }
 
-  /// Sending more than this again needs a confirmation.
+  /// The number of notifications above which a replay needs a confirmation.
   static let few = 20
 
   public static let name = "receipts replay"
@@ -66,7 +66,7 @@ public enum ReceiptsReplayCommand: Service {
     }
   }
 
-  /// Reads the receipts, asks if they are many, then produces.
+  /// Reads the receipts, asks if there are many, then produces.
   static func replay(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) -> ReceiptReplayResult {

@@ -4,15 +4,15 @@ import EventLoop
 import Kafka
 import ServiceKit
 
-/// Reads topics from a time to the ends that they have when it begins, without a group.
+/// Reads topics from a time to the ends that they have at the start, without a consumer group.
 struct TopicWalk {
   let cluster: KafkaCluster
   let context: ServiceContext
   let showsProgress: Bool
 
-  /// Calls `body` with each record, until it returns false.
+  /// Calls `body` with each record until it returns false.
   ///
-  /// - Parameter since: milliseconds since the epoch.
+  /// - Parameter since: Milliseconds since the epoch.
   func visit(
     _ topics: [String], since: Int64, _ title: String,
     _ body: (KafkaRecord) throws(ServiceFailure) -> Bool

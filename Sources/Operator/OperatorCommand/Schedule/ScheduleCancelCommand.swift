@@ -11,7 +11,7 @@ public import Settings
 import Store
 import Telemetry
 
-/// `martlet schedule cancel ID`: has a scheduled request not sent.
+/// `martlet schedule cancel ID`: cancels a scheduled request.
 public enum ScheduleCancelCommand: Service {
   public struct Settings: Sendable {
     let kafka: KafkaConfiguration
@@ -70,7 +70,7 @@ public enum ScheduleCancelCommand: Service {
     }
   }
 
-  /// What the schedule has of the request; nil for nothing.
+  /// What the schedule has for the request; nil if nothing.
   private static func known(
     _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) -> ScheduleRecord? {

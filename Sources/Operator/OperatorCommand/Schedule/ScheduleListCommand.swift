@@ -9,8 +9,8 @@ public import Settings
 import Store
 import Telemetry
 
-/// `martlet schedule list`: the requests that wait for their time, the next one first; `martlet schedule list ID`: one of
-/// them as it was produced.
+/// `martlet schedule list`: lists the scheduled requests, the next one first; `martlet schedule list ID`: shows one as
+/// it was produced.
 public enum ScheduleListCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(CommandSettings.schedule) var database: String
@@ -18,10 +18,10 @@ public enum ScheduleListCommand: Service {
     @Declared(CommandSettings.environment) fileprivate var environment: String?
     @Declared(CommandSettings.limit) var limit: Int
     @Declared(.boolean("count", "Print only how many requests wait.")) var isCount: Bool
-    /// The request that is meant; nil for all.
+    /// The key of the request; nil for all.
     fileprivate(set) var key: ScheduleKey?
 
-    /// The beginning of the keys that are wanted.
+    /// The prefix of the selected keys.
     var prefix: String {
       guard let app else { return "" }
       return environment.map { "\(app):\($0):" } ?? "\(app):"
@@ -116,7 +116,7 @@ public enum ScheduleListCommand: Service {
       case .cancellation(let cancellation):
         let time = Timestamp.text(milliseconds: cancellation.at)
         StandardOutput.line(TerminalText.plain("cancelled \(time) by \(cancellation.by)"))
-      // No request has such a key.
+      // Requests do not have such keys.
       case .activity, nil: StandardOutput.line("its record cannot be read")
       }
     }
@@ -124,7 +124,7 @@ public enum ScheduleListCommand: Service {
 }
 
 extension ScheduleKey {
-  /// The request that a command names.
+  /// Creates the key of the request that a command names.
   init(_ id: String, app: String?, environment: String) throws(SettingErrors) {
     guard let app else { throw SettingErrors("app", "is required") }
     guard let key = ScheduleKey("\(app):\(environment):\(id)".exact) else {

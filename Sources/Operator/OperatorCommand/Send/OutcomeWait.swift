@@ -11,19 +11,19 @@ import Records
 import ServiceKit
 import Telemetry
 
-/// Waits for the receipts of one push: of one device, or of all devices of a user.
+/// Waits for the receipts of one push, to a device or to all devices of a user.
 struct OutcomeWait {
   /// Milliseconds.
   private static let patience = 30_000
 
   private let push: PushWords
-  /// Of the id: what a record is looked at for.
+  /// The bytes of the id, to search records for.
   private let idBytes: [UInt8]
   private let tail: KafkaTail
   private let parser = JSONParser()
   private let start = MonotonicClock.milliseconds()
 
-  /// To be made before the push is produced.
+  /// Must be created before the push is produced.
   init(
     _ push: PushWords, _ cluster: KafkaCluster, _ names: TopicNames
   ) throws(ServiceFailure) {
@@ -41,7 +41,7 @@ struct OutcomeWait {
   func run(_ context: ServiceContext) throws(ServiceFailure) {
     defer { tail.close() }
     let limit = TimeLimit(milliseconds: Self.patience)
-    // Of a user the receipt of the request says how many there are.
+    // For a user, the receipt of the request says how many there are.
     var expected = push.user == nil ? 1 : Int.max
     var (ended, failures): (Int, [String]) = (0, [])
     var batch = KafkaBatch(capacity: 500)
@@ -84,7 +84,7 @@ struct OutcomeWait {
     return found
   }
 
-  /// `delivered  00fc13ad…  in 41 ms  apns-id 8f2c1c9e-0b5c-5d7e-9a3f-1f2e3d4c5b6a`.
+  /// A line such as `delivered  00fc13ad…  in 41 ms  apns-id 8f2c1c9e-0b5c-5d7e-9a3f-1f2e3d4c5b6a`.
   private func line(_ receipt: Receipt) -> String {
     var parts = ["\(receipt.outcome)"]
     if let reason = receipt.reason { parts[0] += " \(reason)" }

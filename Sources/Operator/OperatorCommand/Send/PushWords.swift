@@ -37,7 +37,7 @@ struct PushWords: DeclaredSettings, Sendable {
   /// The record's key.
   var target: String { token ?? user ?? "" }
 
-  /// The request as it is produced; the payload of a file byte for byte.
+  /// The request to produce; the payload from a file is kept byte for byte.
   func request(_ values: SettingValues) throws(SettingErrors) -> [UInt8] {
     var request = JSONObject()
     let fields = [

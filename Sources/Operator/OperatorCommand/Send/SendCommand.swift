@@ -11,7 +11,7 @@ public import ServiceKit
 public import Settings
 import Telemetry
 
-/// `martlet send`: one push from the command line, and what became of it.
+/// `martlet send`: sends one push from the command line, and prints the outcome.
 public enum SendCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     fileprivate var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-send")
@@ -66,7 +66,7 @@ public enum SendCommand: Service {
 }
 
 extension RequestReader {
-  /// Throws what is wrong with a request, its tokens included.
+  /// Throws the first error in a request, including its tokens.
   fileprivate func checkWithTokens(_ text: [UInt8]) throws(RequestError) {
     let result = text.withUnsafeBytes { bytes in
       Result { () throws(RequestError) in

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 import Telemetry
 
-/// A destination that is not working, or an app that APNs refuses there: what, why, since when, and how many wait.
+/// A blocked destination, or an app that APNs refuses there: the cause, the duration, and the number of waiting pushes.
 struct Blockage: Sendable, Equatable {
-  /// The app that APNs refuses; nil when the whole destination is blocked.
+  /// The app that APNs refuses; nil if the whole destination is blocked.
   let app: String?
   let credential: String
   let environment: String
   /// The destination's state: `app`, `credential`, `gateway`, `connects` or `no_token`.
   let state: String
-  /// Apple's reason; empty where APNs gave none.
+  /// The reason that APNs gave; empty if none.
   let reason: String
-  /// The time for which it has been so, in seconds; of the longest in this state where destinations are not told apart.
+  /// The duration of this state in seconds; the longest one if destinations are not distinguished.
   let seconds: Double
-  /// Notifications in the senders' memory that wait for it. Others wait in Kafka.
+  /// Notifications in the senders' memory that wait for the destination. Others wait in Kafka.
   let waiting: Double
 
-  /// Those of all senders, the longest first. One refusal is one blockage, however many loops know of it: some of them
-  /// can have seen that it is about an app (`app`) when others have not (`credential`).
+  /// The blockages of all senders, longest first. One refusal is one blockage, however many loops report it: some may
+  /// have found that it concerns an app (`app`) while others have not (`credential`).
   static func all(in pages: [MetricPage]) -> [Blockage] {
     let refused = pages.flatMap { $0.values("martlet_sender_refused_seconds") }
     let longest = pages.flatMap { $0.values("martlet_sender_destination_blocked_seconds") }
@@ -37,7 +37,7 @@ struct Blockage: Sendable, Equatable {
     }.sorted { ($1.seconds, $0.sortKey) < ($0.seconds, $1.sortKey) }
   }
 
-  /// The states of destinations that blockages tell apart.
+  /// The states of destinations that blockages report individually.
   static func states(in pages: [MetricPage]) -> Set<String> {
     Set(held(in: pages).map { $0.labels["state"] ?? "" })
   }
@@ -74,7 +74,7 @@ struct Blockage: Sendable, Equatable {
 
   /// A destination in a state.
   private struct Key: Hashable {
-    /// In place of `app` and `credential` where the senders' pages name the refusal.
+    /// Replaces `app` and `credential` if the senders' pages name the refusal.
     static let refused = "refused"
 
     let credential: String
@@ -90,7 +90,7 @@ struct Blockage: Sendable, Equatable {
 }
 
 extension MetricPage.Series {
-  /// True if a refusal explains a destination's state: it does not explain that the gateway does not answer.
+  /// Whether a refusal explains a destination's state: it does not explain a gateway that does not respond.
   fileprivate func explains(_ held: MetricPage.Series) -> Bool {
     ["app", "credential"].contains(held.labels["state"])
       && ["credential", "environment"].allSatisfy { labels[$0] == held.labels[$0] }

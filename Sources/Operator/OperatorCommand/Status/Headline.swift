@@ -2,12 +2,12 @@
 
 /// A pipeline's state in one word.
 enum Headline: String, Sendable {
-  /// Nothing needs a look.
+  /// Nothing needs attention.
   case ready
-  /// Notifications get through, and something needs a look.
+  /// Notifications get through, but something needs attention.
   case degraded
-  /// A step that every notification takes does not work: no ready process of a kind, no working destination, none of
-  /// them has delivered anything since another one is blocked, or Kafka takes no records.
+  /// A step that every notification needs does not work: no ready process of a kind, no working destination, no
+  /// delivery by any of them since another one was blocked, or Kafka accepts no records.
   case blocked
 
   /// The exit status of `martlet status`.
@@ -27,11 +27,11 @@ enum Headline: String, Sendable {
     }
   }
 
-  /// Programs that a notification passes through.
+  /// The programs that a notification passes through.
   private static let steps = ["api", "ingest", "sender"]
 
   private static func isBlocked(_ status: PipelineStatus) -> Bool {
-    // Where APNs refuses an app it serves another one: without that the state is `credential`.
+    // A destination where APNs refuses an app serves another one: otherwise the state is `credential`.
     let serving = status.destinations.filter { [PipelineStatus.working, "app"].contains($0.name) }
     let hasOnlyBlocked =
       serving.allSatisfy { $0.value == 0 } && status.destinations.contains { $0.value > 0 }
@@ -48,11 +48,11 @@ enum Headline: String, Sendable {
 extension PipelineStatus {
   var headline: Headline { Headline(self) }
 
-  /// Seconds for which a destination is blocked and APNs accepts nothing before that counts as not delivering.
+  /// The time in seconds that a destination must be blocked, with no push accepted, to count as not delivering.
   private static let silence = 60.0
 
-  /// True if a destination is blocked, and APNs has accepted no push since: that another one is idle is no sign that
-  /// pushes get through.
+  /// Whether a destination is blocked and APNs has accepted no push since: another destination that is idle does not
+  /// prove that pushes get through.
   var deliversNothing: Bool {
     guard let lastAccepted, destinations.contains(where: { $0.name != Self.working }) else {
       return false
@@ -62,7 +62,7 @@ extension PipelineStatus {
 }
 
 extension PipelineStatus.Process {
-  /// True if it is a process of this program: `sender-1`, or `martlet-sender 10.0.0.5:9464`.
+  /// Whether it is a process of this program, such as `sender-1` or `martlet-sender 10.0.0.5:9464`.
   fileprivate func isNamed(_ program: String) -> Bool {
     let prefix = "martlet-"
     return (name.hasPrefix(prefix) ? name.dropFirst(prefix.count) : name[...]).hasPrefix(program)

@@ -1,128 +1,127 @@
 // SPDX-License-Identifier: Apache-2.0
 import Telemetry
 
-/// The state of a pipeline, from two readings of its processes' pages.
+/// The state of a pipeline, computed from two readings of its processes' pages.
 struct PipelineStatus: Sendable {
   struct Process: Sendable {
     let name: String
     let state: ProcessReading.State
-    /// Share of a core; nil on the first reading.
+    /// The share of a core; nil on the first reading.
     let core: Double?
     let residentBytes: Double
   }
 
-  /// A line of a table: what it is about, and how many.
+  /// A labelled number in a table.
   struct Count: Sendable, Equatable {
     let name: String
     let value: Double
   }
 
-  /// A canary of `martlet canary`.
+  /// The state of a canary of `martlet canary`.
   struct Canary: Sendable, Equatable {
-    /// App, environment and the start of its target.
+    /// The app, environment and start of the target.
     let name: String
-    /// True if its last push was delivered.
+    /// Whether its last push was delivered.
     let isWell: Bool
-    /// Seconds since one was; nil if none ever was.
+    /// Seconds since the last delivery; nil if there was none.
     let lastSuccess: Double?
   }
 
-  /// The state of a destination that nothing holds back.
+  /// The state of a destination that is not blocked.
   static let working = "working"
 
   let processes: [Process]
-  /// Now, in seconds since the epoch.
+  /// The current time in seconds since the epoch.
   let wall: Double
   let requestsPerSecond: Double
-  /// Requests that ingest or the HTTP API refused.
+  /// Requests per second that ingest or the HTTP API refused.
   let refusedPerSecond: Double
-  /// Requests that ingest has not finished: those that wait in Kafka, and those that it has taken.
+  /// Requests that ingest has not finished: those waiting in Kafka and those that it has read.
   let openRequests: Double
-  /// Age of the oldest that ingest has taken and not finished, in seconds.
+  /// The age of the oldest unfinished request that ingest has read, in seconds.
   let oldestRequest: Double
-  /// Device tokens of requests by what ingest made of them.
+  /// Device tokens of requests per second, by ingest's result.
   let ingestedPerSecond: [Count]
-  /// Since the processes started.
+  /// Device tokens of requests by ingest's result, since the processes started.
   let ingested: [Count]
-  /// Ended notifications by outcome.
+  /// Finished notifications per second by outcome.
   let outcomesPerSecond: [Count]
-  /// Since the processes started.
+  /// Finished notifications by outcome, since the processes started.
   let outcomes: [Count]
-  /// Answers of APNs other than 200, by Apple's reason, since the processes started.
+  /// Responses of APNs other than 200 by reason, since the processes started.
   let reasons: [Count]
   let retriesPerSecond: [Count]
   let inFlight: Double
   let waiting: Double
-  /// The oldest unfinished notification of each lane, in seconds.
+  /// The age of the oldest unfinished notification of each lane, in seconds.
   let backlogSeconds: [Count]
-  /// The lanes in their order, the most urgent first.
+  /// The lanes in order, most urgent first.
   let lanes: [String]
-  /// Records above the committed offsets of the groups, by topic.
+  /// Records beyond the committed offsets of the groups (the lag), by topic.
   let unread: [Count]
   /// Connections to APNs by state.
   let connections: [Count]
-  /// Destinations by state: what is not `working` is blocked.
+  /// Destinations by state; all but `working` are blocked.
   let destinations: [Count]
   let blockages: [Blockage]
-  /// Destinations by state that are blocked, and that no blockage names.
+  /// Blocked destinations by state that no blockage names.
   let unnamedBlocked: [Count]
-  /// The longest time for which a destination has been blocked, in seconds.
+  /// The longest time that a destination has been blocked, in seconds.
   let blockedSeconds: Double
-  /// How long ago APNs accepted a push last, in seconds; nil if no sender says it.
+  /// Seconds since APNs last accepted a push; nil if no sender reports it.
   let lastAccepted: Double?
-  /// From a notification's creation to APNs' answer, in seconds, of what was delivered lately; nil if nothing was.
+  /// The time from creation to APNs' response, in seconds, for recently delivered pushes; nil if there were none.
   let delivery: (median: Double, p99: Double)?
   /// The same since the processes started.
   let deliverySinceStart: (median: Double, p99: Double)?
-  /// The slowest tenth of APNs' answers between the readings took longer, in seconds; nil without one.
+  /// The 90th percentile of APNs' response times between the readings, in seconds; nil if there were none.
   let slowestAnswers: Double?
-  /// The time by which a sender's clock was ahead of a signer's, in seconds.
+  /// The time by which a sender's clock is ahead of a signer's, in seconds.
   let clockDifference: Double
   let credentialsWithoutToken: Double
-  /// Age of the provider token that is oldest of those in use, in seconds; nil without one.
+  /// The age of the oldest provider token in use, in seconds; nil if there is none.
   let oldestToken: Double?
-  /// Seconds until the first client certificate expires; nil without one.
+  /// Seconds until the first client certificate expires; nil if there is none.
   let nextCertificate: Double?
-  /// Records that retention removed unread.
+  /// Records that retention deleted before they were read.
   let lost: Double
-  /// Producers whose records Kafka does not take.
+  /// Producers whose records Kafka does not accept.
   let producersRefused: Double
-  /// How long an open transaction of another producer has held back what the processes read, in seconds.
+  /// The time that another producer's open transaction has held back consumers, in seconds.
   let heldByTransaction: Double
-  /// Age of the oldest record that feedback has taken and not finished, in seconds.
+  /// The age of the oldest unfinished record that feedback has read, in seconds.
   let oldestFeedback: Double
-  /// Rows of the database of device tokens that are invalid; nil without feedback.
+  /// Invalid device tokens in the database; nil without feedback.
   let invalidTokens: Double?
-  /// Processes whose database takes no transaction.
+  /// Processes whose database accepts no transactions.
   let databaseFailing: Double
-  /// Files that changed and are refused, each with the app that it would take away if there is one.
+  /// Changed files that were refused, each with the app that it would remove, if any.
   let refusedReloads: [String]
-  /// True if something on the way answers in Apple's place: it does now, or it did and nothing goes through the gateway
-  /// since.
+  /// Whether an intermediary responds instead of APNs: now, or earlier if no response has come through since.
   let hasForeignAnswers: Bool
-  /// Age of the oldest event that each webhook's endpoint has not accepted, in seconds.
+  /// The age of the oldest event that each webhook's endpoint has not accepted, in seconds.
   let webhooks: [Count]
   let canaries: [Canary]
   /// Apps and lanes that an operator has paused, by kind.
   let paused: [Count]
-  /// Paces that an operator has set.
+  /// The number of paces that operators have set.
   let paces: Double
-  /// Requests that wait for their time, and for how long the oldest that should have gone is due, in seconds; nil without
-  /// a scheduler.
+  /// The number of scheduled requests, and how long the oldest one that should have been sent is overdue, in seconds;
+  /// nil without a scheduler.
   let scheduled: (count: Double, late: Double)?
-  /// Campaigns that are not over, or ended within the hour.
+  /// Campaigns that are active, or ended within the last hour.
   let campaigns: [CampaignStatus]
-  /// Campaigns that the pages leave out.
+  /// The number of campaigns that the pages omit.
   let unlistedCampaigns: Double
 
-  /// True if every process is ready.
+  /// Whether every process is ready.
   var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
 
   /// - Parameters:
-  ///   - before: the same processes some seconds ago; those that were not read then have no rates.
-  ///   - lately: the same processes some time ago, at most a minute: the time that counts as lately. nil: `before`.
-  ///   - seconds: between the readings.
-  ///   - wall: now, in seconds since the epoch.
+  ///   - before: The same processes some seconds ago; those not read then have no rates.
+  ///   - lately: The same processes at most a minute ago, the start of the recent interval. nil: `before`.
+  ///   - seconds: The time between the readings.
+  ///   - wall: The current time in seconds since the epoch.
   init(
     _ now: [ProcessReading], before: [ProcessReading], lately: [ProcessReading]? = nil,
     seconds: Double, wall: Double
@@ -201,8 +200,8 @@ private struct Sums {
 
   func sum(_ name: String) -> Double { pages.reduce(0) { $0 + $1.sum(name) } }
 
-  /// The requests that ingest has not finished. What it has taken is above its committed offsets, and part of its lag,
-  /// but that is asked for every 10 s only.
+  /// The requests that ingest has not finished. Those that it has read are beyond its committed offsets and part of its
+  /// lag, but the lag is queried every 10 s only.
   var openRequests: (count: Double, oldest: Double) {
     let lag = pages.filter { !$0.values("martlet_ingest_requests_total").isEmpty }
       .reduce(0) { $0 + $1.sum("martlet_kafka_group_lag_records") }
@@ -210,14 +209,14 @@ private struct Sums {
     return (max(lag, sum("martlet_ingest_requests_in_flight")), oldest ?? 0)
   }
 
-  /// The age of the oldest provider token, and the time until the first certificate expires, in seconds.
+  /// The age of the oldest provider token and the time until the first certificate expires, in seconds.
   func ends(wall: Double) -> (oldestToken: Double?, nextCertificate: Double?) {
     let issued = lowest("martlet_sender_provider_token_issued_timestamp_seconds")
     let end = lowest("martlet_sender_certificate_not_after_timestamp_seconds")
     return (issued.map { wall - $0 }, end.map { $0 - wall })
   }
 
-  /// Requests that wait for their time, and for how long the oldest is due; nil without a scheduler.
+  /// The number of scheduled requests and how long the oldest is overdue; nil without a scheduler.
   var scheduled: (count: Double, late: Double)? {
     guard pages.contains(where: { !$0.values("martlet_scheduler_entries").isEmpty }) else {
       return nil
@@ -230,14 +229,14 @@ private struct Sums {
     pages.flatMap { $0.values("martlet_feedback_devices", ["state": "invalid"]) }.map(\.value).max()
   }
 
-  /// The senders' pages have the lanes in their order, and the retry topics behind them.
+  /// The senders' pages list the lanes in order, followed by the retry topics.
   var lanes: [String] {
     pages.flatMap { $0.values("martlet_sender_backlog_seconds") }
       .compactMap { $0.labels["lane"] }
       .reduce(into: []) { if $1 != "retries", !$0.contains($1) { $0.append($1) } }
   }
 
-  /// By a label's values, in their order; values of 0 are left out.
+  /// Counts by a label's values, in their order, without zeros.
   func by(_ label: String, of name: String) -> [PipelineStatus.Count] {
     fold(label, name, +).filter { $0.value != 0 }
   }
@@ -250,7 +249,7 @@ private struct Sums {
     pages.flatMap { $0.values(name) }.map(\.value).max() ?? 0
   }
 
-  /// By topic: of a topic that several groups read, what the group has that is behind most.
+  /// Unread records by topic; if several groups read a topic, those of the group that is furthest behind.
   var unread: [PipelineStatus.Count] {
     var groups: [String: [String: Double]] = [:]
     for series in pages.flatMap({ $0.values("martlet_kafka_group_lag_records") }) {
@@ -272,7 +271,7 @@ private struct Sums {
     return Set(texts).sorted()
   }
 
-  /// In the order of the pages.
+  /// The canaries in the order of the pages.
   func canaries(wall: Double) -> [PipelineStatus.Canary] {
     pages.flatMap { page in
       page.values("martlet_canary_success").map { series in
@@ -301,7 +300,7 @@ private struct Sums {
   }
 }
 
-/// The growth between two readings. A process that was restarted has counted from 0 since.
+/// The growth between two readings. A restarted process counts from 0 again.
 private struct Growth {
   private let now: [ProcessReading]
   private let before: [String: MetricPage]
@@ -313,7 +312,7 @@ private struct Growth {
     self.before = before.reduce(into: [:]) { $0[$1.process] = $1.page }
   }
 
-  /// Over all processes.
+  /// The growth per second over all processes.
   func perSecond(_ name: String, _ labels: [String: String] = [:]) -> Double {
     now.indices.reduce(0) { $0 + (perSecond(name, labels, of: $1) ?? 0) }
   }
@@ -324,7 +323,7 @@ private struct Growth {
       + perSecond("martlet_api_notification_requests_total", ["verdict": "refused"])
   }
 
-  /// Of one process; nil if it was not read before.
+  /// The growth per second of one process; nil if it was not read before.
   func perSecond(_ name: String, _ labels: [String: String] = [:], of index: Int) -> Double? {
     guard let page = now[index].page, let old = before[now[index].process] else { return nil }
     return Self.growth(page.sum(name, labels), since: old.sum(name, labels)) / seconds
@@ -344,7 +343,7 @@ private struct Growth {
     value >= old ? value - old : value
   }
 
-  /// Median and 99th percentile of deliveries.
+  /// The median and 99th percentile of deliveries.
   var delivery: (median: Double, p99: Double)? {
     let name = "martlet_sender_delivery_seconds_bucket"
     guard let median = quantile(0.5, of: name), let p99 = quantile(0.99, of: name) else {
@@ -353,7 +352,7 @@ private struct Growth {
     return (median, p99)
   }
 
-  /// A quantile of what a histogram has counted between the readings, in seconds; nil if that is nothing.
+  /// A quantile of a histogram's growth between the readings, in seconds; nil if there was none.
   func quantile(_ share: Double, of name: String) -> Double? {
     var buckets: [(bound: Double, count: Double)] = []
     for reading in now {

@@ -3,26 +3,26 @@ import HTTPClient
 import JSON
 import Telemetry
 
-/// The status pages of a process at one moment.
+/// A process's status pages at one moment.
 struct ProcessReading: Sendable {
   enum State: Sendable, Equatable {
     case ready
-    /// Why it is not ready.
+    /// The causes of not being ready.
     case notReady([String])
-    /// Why its pages could not be read.
+    /// The reason why its pages could not be read.
     case unreachable(String)
   }
 
   let process: String
   let state: State
-  /// Nothing if they could not be read.
+  /// The metrics; nil if the pages could not be read.
   let page: MetricPage?
 
-  /// Asks a process for its pages.
+  /// Requests a process's pages.
   ///
   /// - Parameters:
-  ///   - name: what it is called; its program and address if it has none.
-  ///   - url: without a path: `http://127.0.0.1:9090`.
+  ///   - name: The process's name; its program and address if nil.
+  ///   - url: The address without a path, such as `http://127.0.0.1:9090`.
   static func ask(_ name: String?, _ url: String, _ client: HTTPClient) -> ProcessReading {
     do {
       let readiness = try client.get(url + "/readyz")
@@ -42,7 +42,7 @@ struct ProcessReading: Sendable {
     ProcessReading(process: process, state: .unreachable(cause), page: nil)
   }
 
-  /// The program and where it is: there may be several of one program.
+  /// The program and its address, because several processes can run the same program.
   private static func named(_ url: String, _ page: MetricPage) -> String {
     let program = page.values("martlet_build_info").first?.labels["program"] ?? "process"
     return "\(program) \(url.split(separator: "/").last ?? "")"

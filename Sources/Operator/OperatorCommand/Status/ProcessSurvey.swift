@@ -3,11 +3,11 @@ import EventLoop
 import HTTPClient
 import Synchronization
 
-/// One reading of all processes, several at a time: those that hang must not make the others' answers old.
+/// Reads all processes, several at a time, so that hanging ones do not delay the readings of others.
 final class ProcessSurvey: Sendable {
-  /// Milliseconds that a process has for each page.
+  /// The timeout for each page of a process, in milliseconds.
   private static let patience = 3_000
-  /// Processes that are asked at once.
+  /// The number of processes read concurrently.
   private static let atOnce = 16
 
   private let pages: [(name: String?, url: String)]
@@ -22,7 +22,7 @@ final class ProcessSurvey: Sendable {
     return readings.withLock { found in pages.indices.compactMap { found[$0] } }
   }
 
-  /// Asks on this thread and on further ones; without a further one it takes longer.
+  /// Reads on this thread and on further ones; if none can be started it takes longer.
   private func ask(threads: Int) {
     guard threads > 1, let helper = try? LoopThread(name: "reading", { self.askOneByOne() }) else {
       return askOneByOne()

@@ -60,20 +60,20 @@ public enum StatusCommand: Service {
     }
   }
 
-  /// The first thing that needs a look, and how many others do.
+  /// The first problem, and the number of others.
   private static func problems(_ status: PipelineStatus) -> String {
     let warnings = StatusText.warnings(status).map { $0.dropFirst(2) }
     guard let first = warnings.first else { return "no process is named" }
     return warnings.count == 1 ? "\(first)" : "\(first), and \(warnings.count - 1) more"
   }
 
-  /// In steps: a stop is noticed soon.
+  /// Waits in steps, so that a stop is noticed soon.
   private static func wait(_ milliseconds: Int64, _ context: ServiceContext) {
     let end = MonotonicClock.milliseconds() + UInt64(milliseconds)
     while MonotonicClock.milliseconds() < end, !context.signals.isStopping { usleep(50_000) }
   }
 
-  /// False when the reader has gone (`| head`).
+  /// Prints a status; returns false when the reader has gone (`| head`).
   private static func show(_ status: PipelineStatus, _ settings: Settings) -> Bool {
     if settings.isJSON { return StandardOutput.line(StatusText.json(status)) }
     guard let screen = StatusScreen.ofTerminal() else {

@@ -2,13 +2,13 @@
 import EventLoop
 import Settings
 
-/// A status as it fits a terminal: no line is wider and no screen higher, and what needs a look has a colour.
+/// Fits a status to a terminal: lines and screen are limited to its size, and problems are coloured.
 struct StatusScreen {
   let rows: Int
   let columns: Int
   let isColoured: Bool
 
-  /// nil: standard output is no terminal.
+  /// The terminal's size; nil if standard output is not a terminal.
   static func ofTerminal() -> StatusScreen? {
     Terminal.size.map {
       StatusScreen(rows: $0.rows, columns: $0.columns, isColoured: Terminal.showsColours)
@@ -21,7 +21,7 @@ struct StatusScreen {
       let style = style(of: line, status.headline)
       lines += wrapped(line).map { text in style.map { "\u{1B}[\($0)m\(text)\u{1B}[0m" } ?? text }
     }
-    // One row for the cursor, and one that says so.
+    // One row for the cursor, and one for the note that lines are missing.
     if lines.count >= rows {
       let hidden = lines.count - max(1, rows - 2)
       lines = lines.prefix(max(1, rows - 2)) + ["… \(hidden) more lines; martlet status | less"]
@@ -29,7 +29,7 @@ struct StatusScreen {
     return lines.map { "\($0)\n" }.joined()
   }
 
-  /// What goes on stands below the text of its row, not below the title.
+  /// Continuation lines are indented to the text of the row, behind its title.
   private func wrapped(_ line: String) -> [String] {
     guard line.count > columns else { return [line] }
     let title = line.prefix(line.hasPrefix("! ") ? 2 : StatusText.titleWidth)

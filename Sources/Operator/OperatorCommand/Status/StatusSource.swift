@@ -13,7 +13,7 @@ struct StatusSource: DeclaredSettings, Sendable {
         + " \(usual)."))
   private var addressesFile: String?
   private var urls: [String] = []
-  /// That of `martlet up --dir martlet-up` in the same folder.
+  /// The file of `martlet up --dir martlet-up` in the same folder.
   private static let usual = "martlet-up/addresses.json"
 
   static let operands = SettingTable.Operands(
@@ -39,10 +39,10 @@ struct StatusSource: DeclaredSettings, Sendable {
     }
   }
 
-  /// Asks every process, several at a time: those that hang must not make the others' answers old. The file is read
-  /// again each time: a process that was restarted has its pages elsewhere.
+  /// Reads every process, several at a time, so that hanging ones do not delay the readings of others. The file is read
+  /// again each time, because a restarted process has its pages elsewhere.
   ///
-  /// - Throws: if the file cannot be read.
+  /// - Throws: If the file cannot be read.
   func read() throws(ServiceFailure) -> [ProcessReading] {
     let pages = try addressesFile.map(Self.pages) ?? []
     return ProcessSurvey(pages + urls.map { (nil, $0) }).run()

@@ -55,7 +55,7 @@ extension StatusText {
     delivery.map { ["p50": rounded($0.median), "p99": rounded($0.p99)] } ?? .null
   }
 
-  /// In place of a status that cannot be had, and why.
+  /// The JSON that replaces a status that cannot be read, with the cause.
   static func unavailable(_ cause: String) -> String {
     let root = JSONObject([.init(key: "unavailable", value: .string(cause))])
     return String(decoding: JSONValue.object(root).text, as: UTF8.self)

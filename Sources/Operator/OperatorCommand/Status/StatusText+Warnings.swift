@@ -2,10 +2,10 @@
 import Telemetry
 
 extension StatusText {
-  /// In seconds: as the alert MartletCertificateExpires.
+  /// In seconds, as in the alert MartletCertificateExpires.
   private static let certificateWarning: Double = 14 * 86_400
 
-  /// The warnings that somebody has to look at; nothing when all is well.
+  /// The warnings that need attention; none if all is well.
   static func warnings(_ status: PipelineStatus) -> [String] {
     var lines: [String] = []
     for process in status.processes {
@@ -62,7 +62,7 @@ extension StatusText {
     return lines + slow(status)
   }
 
-  /// Destinations that are not working: each app and credential by name, where the senders' pages name them.
+  /// Destinations that are not working: each app and credential by name, if the senders' pages name them.
   private static func blocked(_ status: PipelineStatus) -> [String] {
     status.blockages.map { "! " + text($0) }
       + status.unnamedBlocked.map { blocked in
@@ -90,13 +90,13 @@ extension StatusText {
       + " \(count(blockage.waiting)) wait in memory"
   }
 
-  /// In seconds: as the alerts MartletBacklog, MartletGatewaySlow, MartletClockDifference and MartletWebhookBehind. What
-  /// stands before ingest, which sorts nothing by its urgency, needs a look sooner.
+  /// In seconds, as in the alerts MartletBacklog, MartletGatewaySlow, MartletClockDifference and MartletWebhookBehind.
+  /// The limit is lower before ingest, which does not order requests by urgency.
   private static let slowLimits = (
     intake: 10.0, backlog: 60.0, answer: 5.0, clock: 60.0, webhook: 900.0
   )
 
-  /// Warnings of slow parts. A paused lane is meant to wait.
+  /// Warnings about slow parts. A paused lane is expected to wait.
   private static func slow(_ status: PipelineStatus) -> [String] {
     var lines: [String] = []
     let isAnyLanePaused = status.paused.contains { $0.name == "lane" }

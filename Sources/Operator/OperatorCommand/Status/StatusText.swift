@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Telemetry
 
-/// A status as lines for people.
+/// Formats a status for people.
 enum StatusText {
-  /// What needs a look comes first; rows without a figure are left out.
+  /// Problems come first; rows without a number are omitted.
   static func lines(_ status: PipelineStatus) -> [String] {
     var lines = [row("state", "\(status.headline)")] + warnings(status) + [""]
     lines += table(status) + ["", row("requests", requests(status))]
@@ -39,7 +39,7 @@ enum StatusText {
     rows.compactMap { title, text in text.map { row(title, $0) } }
   }
 
-  /// The width of a process in the table, which has two beside each other.
+  /// The width of a process in the table, which has two columns.
   private static let processWidth = 39
 
   private static func table(_ status: PipelineStatus) -> [String] {
@@ -69,7 +69,7 @@ enum StatusText {
       "\(rate), \(count(status.openRequests)) not finished, the oldest taken \(duration(status.oldestRequest)) old"
   }
 
-  /// Lines of campaigns at most.
+  /// The maximum number of lines for campaigns.
   private static let mostCampaigns = 10
 
   private static func campaigns(_ status: PipelineStatus) -> [String] {
@@ -89,7 +89,7 @@ enum StatusText {
     return "none just now; since the processes started \(text(all))"
   }
 
-  /// nil: there is none.
+  /// The row of credentials; nil if there are none.
   private static func credentials(_ status: PipelineStatus) -> String? {
     var parts: [String] = []
     if let age = status.oldestToken { parts.append("oldest provider token \(duration(age))") }
@@ -101,14 +101,14 @@ enum StatusText {
 
   // MARK: Words
 
-  /// The width of a row's title, with what parts it from the text.
+  /// The width of a row's title, including the space before the text.
   static let titleWidth = 13
 
   private static func row(_ title: String, _ text: String) -> String {
     padded(title, titleWidth) + text
   }
 
-  /// nil: nothing is counted.
+  /// A row of counts; nil if nothing is counted.
   private static func list(
     _ counts: [PipelineStatus.Count], _ text: (Double) -> String
   ) -> String? {
@@ -116,14 +116,14 @@ enum StatusText {
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 
-  /// The text with blanks behind it, up to a width in characters.
+  /// The text padded with blanks to a width in characters.
   static func padded(_ text: String, _ width: Int) -> String {
     text + String(repeating: " ", count: max(0, width - text.count))
   }
 
   private static func rate(_ value: Double) -> String { "\(count(value))/s" }
 
-  /// Whole, with one decimal below ten.
+  /// A whole number, or one decimal below ten.
   static func count(_ value: Double) -> String {
     guard value.isFinite, value.magnitude < 1e15 else { return "?" }
     let tenths = Int64((value * 10).rounded())
@@ -132,7 +132,7 @@ enum StatusText {
       : "\(tenths < 0 ? "-" : "")\(tenths.magnitude / 10).\(tenths.magnitude % 10)"
   }
 
-  /// `12 ms`, `3.5 s`, `7 min`, `5 h`, `90 d`.
+  /// A duration such as `12 ms`, `3.5 s`, `7 min`, `5 h` or `90 d`.
   static func duration(_ seconds: Double) -> String {
     switch seconds.magnitude {
     case ..<0.0005: "0 s"

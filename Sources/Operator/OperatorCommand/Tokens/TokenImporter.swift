@@ -7,7 +7,7 @@ import ServiceKit
 import Telemetry
 import TokenFiles
 
-/// Reads a file of device tokens and produces what follows. Memory does not grow with the file.
+/// Reads a file of device tokens and produces its records. Memory does not grow with the file.
 final class TokenImporter {
   private static let reportedProblems = 20
 
@@ -21,7 +21,7 @@ final class TokenImporter {
   private var watch: WriteWatch?
   private var result = TokenImportResult()
 
-  /// - Parameter output: nil: nothing is produced.
+  /// - Parameter output: The producer; nil to produce nothing.
   init(
     _ source: LineSource, _ settings: TokensImportCommand.Settings, _ output: TokenProducer?,
     _ context: ServiceContext
@@ -57,7 +57,7 @@ final class TokenImporter {
     return result
   }
 
-  /// The file from its first line that is not empty on.
+  /// Creates a reader that starts at the first non-empty line.
   private func begin(_ line: [UInt8], after empty: Int) throws(ServiceFailure) -> TokenFile {
     guard let format = settings.format ?? TokenFileFormat(firstLine: line) else {
       throw ServiceFailure(
@@ -79,7 +79,7 @@ final class TokenImporter {
     if let records { try produce(records, found.line) }
   }
 
-  /// - Returns: nil if nothing of it is to be produced.
+  /// - Returns: The records to produce; nil if there are none.
   private func records(_ found: ImportedLine) throws(TokenRecords.Problem) -> TokenRecords? {
     switch found.item {
     case .token(let token): return try TokenRecords(token, defaults)
@@ -108,7 +108,7 @@ final class TokenImporter {
     }
   }
 
-  /// - Returns: false if there is no room now.
+  /// - Returns: False if the queue is full.
   private func offer(_ line: Int, _ produce: () throws(KafkaError) -> Bool) -> Bool {
     do throws(KafkaError) {
       return try produce()
@@ -118,7 +118,7 @@ final class TokenImporter {
     }
   }
 
-  /// - Returns: false when a stop was requested meanwhile.
+  /// - Returns: False if a stop was requested meanwhile.
   private func waitForRoom() throws(ServiceFailure) -> Bool {
     usleep(1_000)
     try drain("waiting for Kafka")
@@ -150,7 +150,7 @@ final class TokenImporter {
       count: result.devices + result.invalid, fraction: source.fraction, note: note)
   }
 
-  /// Waits for the answers to what was produced; a second stop signal ends the process anyway.
+  /// Waits for the acknowledgements of what was produced; a second stop signal ends the process anyway.
   private func finish() throws(ServiceFailure) {
     while let output, output.outstanding > 0 {
       output.flush()

@@ -7,13 +7,13 @@ import Records
 import Store
 import TokenFiles
 
-/// Tokens as JSON: the lines of an export.
+/// Converts tokens to and from JSON: the lines of an export.
 struct TokenObjects {
   typealias Problem = TokenRecords.Problem
 
   private let parser = JSONParser()
 
-  /// The line of an export.
+  /// Parses a line of an export.
   func line(_ bytes: [UInt8]) throws(Problem) -> ImportedToken {
     let object = try object(bytes)
     let known =
@@ -77,7 +77,7 @@ struct TokenObjects {
 }
 
 extension KnownDevice {
-  /// The line of an export.
+  /// The object in an export.
   var exported: JSONObject {
     var object = JSONObject()
     object.append("token", .string(device.token))
@@ -99,7 +99,7 @@ extension KnownDevice {
     return object
   }
 
-  /// The same with the history.
+  /// The exported object with the history.
   var shown: JSONObject {
     var object = exported
     object.append(

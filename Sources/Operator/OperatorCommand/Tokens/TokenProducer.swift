@@ -8,20 +8,20 @@ import Kafka
 import Records
 import ServiceKit
 
-/// Produces registrations, removals and answers about tokens. Memory is bounded by the producer's queue.
+/// Produces registrations, removals and APNs' responses about tokens. Memory is limited by the producer's queue.
 final class TokenProducer {
-  /// With the line of each record, and whether it says that a token is invalid.
+  /// The producer, with each record's line and whether the record calls a token invalid as tag.
   private let producer: TaggedProducer<(line: Int, isInvalid: Bool)>
   private let devices: KafkaTopic
   private let feedback: KafkaTopic
-  /// Says why Kafka takes nothing, if that happens.
+  /// Reports the cause if Kafka accepts nothing.
   let watch: WriteWatch
 
-  /// The records that Kafka has taken since the last time that somebody asked.
+  /// The records that Kafka has acknowledged since the last call.
   struct Progress {
     var devices = 0
     var invalid = 0
-    /// The line of each record that Kafka will never take, and why.
+    /// The line and error of each record that Kafka rejected permanently.
     var refused: [(line: Int, error: KafkaError)] = []
   }
 
@@ -41,7 +41,7 @@ final class TokenProducer {
   var outstanding: Int { producer.outstanding }
   var standing: ProducerSnapshot { producer.standing }
 
-  /// - Returns: false if there is no room now.
+  /// - Returns: False if the queue is full.
   func produce(_ record: DeviceRecord, line: Int) throws(KafkaError) -> Bool {
     try producer.produce(devices, key: record.key, value: record.value, as: (line, false))
   }

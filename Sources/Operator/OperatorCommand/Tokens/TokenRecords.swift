@@ -4,16 +4,16 @@ import Contract
 import Records
 import TokenFiles
 
-/// The values for the fields that a line of a file lacks.
+/// Defaults for fields that are missing in a line of a file.
 struct TokenDefaults {
   var app: String?
   var environment = Environment.production
-  /// The time of a registration without one. An early one: a later answer of APNs that the token is invalid counts.
+  /// The time of a registration without one: early, so that a later response of APNs that the token is invalid counts.
   var registeredAt: Int64 = 0
 }
 
-/// The records to produce for a token: the registration or removal on `devices`, and the answer of APNs on `feedback`,
-/// by which `martlet-feedback` judges as by any other.
+/// The records to produce for a token: the registration or removal on `devices`, and APNs' response on `feedback`,
+/// which `martlet-feedback` evaluates like any other.
 struct TokenRecords {
   let device: DeviceRecord?
   let feedback: FeedbackRecord?
@@ -69,7 +69,7 @@ struct TokenRecords {
     }
   }
 
-  /// As `martlet-feedback` checks it; a time in seconds would be refused there.
+  /// The same check as in `martlet-feedback`, which would reject a time in seconds.
   private static func check(_ time: Int64, _ field: String) throws(Problem) {
     if let problem = OutsideTime.problem(time) { throw Problem(field: field, text: problem) }
   }
@@ -80,7 +80,7 @@ struct TokenRecords {
     try check(invalidation.since, "invalid_since")
     let at = invalidation.recordedAt ?? invalidation.since
     try check(at, "recorded_at")
-    // Of an answer without APNs' time, the moment of the push stands for it.
+    // In a response without APNs' time, the time of the push replaces it.
     let hasTime = invalidation.aliveFrom != invalidation.since
     return FeedbackRecord(
       device: key, topic: key.app, status: 410, reason: invalidation.reason,

@@ -4,20 +4,20 @@ import ServiceKit
 import Settings
 import Store
 
-/// The database of device tokens, and the apps and environments that a command is about: the settings of `martlet tokens`.
+/// The settings of `martlet tokens`: the database of device tokens, and the apps and environments.
 struct TokenSelection: DeclaredSettings, Sendable {
   @Declared(CommandSettings.tokens) var database: String
   @Declared(CommandSettings.app) private(set) var app: String?
   @Declared(CommandSettings.environment) private var environmentName: String?
 
-  /// nil: both.
+  /// The environment; nil for both.
   var environment: Environment? { environmentName.flatMap { Environment($0) } }
 
   func takes(_ app: String, _ environment: Environment) -> Bool {
     (self.app ?? app) == app && (self.environment ?? environment) == environment
   }
 
-  /// Asks the database, which has to be complete for as long as that takes.
+  /// Queries the database, which must stay complete for the duration.
   func whileComplete<Result>(
     _ body: (TokenStoreReader) throws(StoreError) -> Result
   ) throws(ServiceFailure) -> Result {

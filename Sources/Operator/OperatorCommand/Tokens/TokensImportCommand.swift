@@ -9,7 +9,7 @@ public import ServiceKit
 public import Settings
 import TokenFiles
 
-/// `martlet tokens import FILE`: device tokens from a file onto `push.devices`.
+/// `martlet tokens import FILE`: produces device tokens from a file to `push.devices`.
 public enum TokensImportCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
@@ -82,7 +82,7 @@ public enum TokensImportCommand: Service {
     return settings
   }
 
-  /// Reads the file as an import would, and produces nothing.
+  /// Reads the file like an import, and produces nothing.
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
     FileCheck.findings(in: settings.file, context, consequence: "leaves them out") {
       source throws(ServiceFailure) in
@@ -126,12 +126,12 @@ public enum TokensImportCommand: Service {
 
 /// The result of an import of tokens.
 public struct TokenImportResult: Sendable, Equatable {
-  /// Registrations and removals, and answers that a token is invalid: those that Kafka has, or would get.
+  /// The registrations, removals and invalid-token responses that Kafka has, or would get.
   public var devices = 0
   public var invalid = 0
-  /// Entries that cannot be used.
+  /// The number of unusable entries.
   public var problems = 0
-  /// Records that Kafka will never take.
+  /// The number of records that Kafka rejected permanently.
   public var refused = 0
   public var milliseconds: UInt64 = 0
   public var isDry = false
@@ -147,7 +147,7 @@ public struct TokenImportResult: Sendable, Equatable {
       + (wasStopped ? "; stopped before the end" : "")
   }
 
-  /// The same for a program; `complete` is false if it was stopped before the end.
+  /// The result as JSON; `complete` is false if it was stopped before the end.
   var json: String {
     let object: JSONValue = [
       "devices": .integer(Int64(devices)), "invalid": .integer(Int64(invalid)),

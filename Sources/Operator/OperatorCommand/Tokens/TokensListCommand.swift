@@ -12,7 +12,7 @@ public import Settings
 import Store
 import Telemetry
 
-/// `martlet tokens list`: device tokens of the database, one in each line, for people or for `martlet tokens import`.
+/// `martlet tokens list`: lists device tokens of the database, one per line, for people or for `martlet tokens import`.
 public enum TokensListCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     fileprivate var selection = TokenSelection()
@@ -36,7 +36,7 @@ public enum TokensListCommand: Service {
     @Declared(.boolean("count", "Print only how many tokens of the database are in each state."))
     var isCount: Bool
 
-    /// 0: no limit.
+    /// The maximum number of tokens; 0 for no limit.
     fileprivate var limit: Int { givenLimit ?? (isJSON ? 0 : 100) }
 
     fileprivate var filter: DeviceFilter {
@@ -107,7 +107,7 @@ public enum TokensListCommand: Service {
       + "  \(TokenText.state(known.state))"
   }
 
-  /// What a user's token is for, and how long ago it was registered: the last sign of life of it.
+  /// The purpose of a user's token, and the time since it was registered, which is its last sign of life.
   static func signOfLife(_ state: DeviceState, now: Int64) -> String {
     let details = state.details
     let uses = [details.pushType, details.activity, details.model].compactMap(\.self)

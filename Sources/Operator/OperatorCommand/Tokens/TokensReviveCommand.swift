@@ -10,7 +10,7 @@ public import ServiceKit
 public import Settings
 import Store
 
-/// `martlet tokens revive TOKEN…`: registers tokens now, so that they are sent to again.
+/// `martlet tokens revive TOKEN…`: registers tokens now, so that pushes are sent to them again.
 public enum TokensReviveCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
@@ -99,7 +99,7 @@ public enum TokensReviveCommand: Service {
     for (index, known) in invalid.enumerated() {
       let key = DeviceKey(
         token: known.device.token, app: known.device.app, environment: known.device.environment)
-      // APNs' clock may be ahead of ours: the registration is later than its word in any case.
+      // APNs' clock may be ahead of ours: the registration must be later than APNs' time in any case.
       let time = max(now, known.state.mark?.aliveFrom ?? now)
       let record = DeviceRecord(
         device: key, event: .registered(at: time), details: known.state.details)

@@ -8,7 +8,7 @@ public import Settings
 import Store
 import Telemetry
 
-/// `martlet tokens show TOKEN`: what is known of a device token, and its history.
+/// `martlet tokens show TOKEN`: shows what is known about a device token, and its history.
 public enum TokensShowCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var token = ""
@@ -53,7 +53,7 @@ public enum TokensShowCommand: Service {
   }
 }
 
-/// A device token for people.
+/// Formats a device token for people.
 enum TokenText {
   private static func line(_ name: String, _ text: String) -> String {
     "  " + name + String(repeating: " ", count: max(1, 13 - name.count)) + text

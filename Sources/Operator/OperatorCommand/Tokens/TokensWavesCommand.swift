@@ -8,7 +8,7 @@ public import Settings
 import Store
 import Telemetry
 
-/// `martlet tokens waves`: waves of answers that call tokens invalid, what they hold, and decisions about them.
+/// `martlet tokens waves`: shows waves of responses that call tokens invalid, and decides on them.
 public enum TokensWavesCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     fileprivate var selection = TokenSelection()
@@ -76,7 +76,7 @@ public enum TokensWavesCommand: Service {
       settings.selection.app ?? "", settings.selection.environment ?? .production
     )
     let deed = settings.releases ? "release" : "reject"
-    // Read from a reader: a mistyped path makes no database.
+    // A read-only connection: a mistyped path must not create a database.
     let waves = try settings.selection.read { reader throws(StoreError) in
       try reader.waves().filter {
         $0.app == app && $0.environment == environment && $0.wave.decision == nil
@@ -114,7 +114,7 @@ public enum TokensWavesCommand: Service {
   }
 }
 
-/// A wave in one line.
+/// Formats a wave as one line.
 enum WaveText {
   static func line(_ wave: HeldWave, _ evidence: WaveEvidence) -> String {
     let (from, until) = (

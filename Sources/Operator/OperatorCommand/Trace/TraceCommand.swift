@@ -7,7 +7,7 @@ import Kafka
 public import ServiceKit
 public import Settings
 
-/// `martlet trace ID`: what became of a notification, hop by hop.
+/// `martlet trace ID`: shows what happened to a notification, hop by hop.
 public enum TraceCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-trace")
@@ -42,7 +42,7 @@ public enum TraceCommand: Service {
     public init() {}
   }
 
-  /// A shorter beginning of a device token would find many devices.
+  /// A shorter prefix of a device token would match many devices.
   static let fewestDigits = 8
 
   public static let name = "trace"

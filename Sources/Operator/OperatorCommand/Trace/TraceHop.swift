@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Identity
 
-/// One thing that a topic says about a notification.
+/// A record of a topic about a notification.
 struct TraceHop: Equatable, Sendable {
-  /// In the order in which they happen; it decides between hops of one millisecond.
+  /// The kinds in the order in which they happen, which sorts hops of the same millisecond.
   enum Kind: String, Sendable, Comparable, CaseIterable {
     case registered
     case removed
@@ -27,40 +27,40 @@ struct TraceHop: Equatable, Sendable {
   /// `topic/partition/offset`.
   let place: String
   let detail: String
-  /// In lower case; nil for what concerns a request or a device as a whole.
+  /// The `apns-id` in lower case; nil for hops about a whole request or device.
   var apnsID: String?
   var requestID: ExactText?
-  /// The outcome, if this is one.
+  /// The outcome, if the hop is one.
   var outcome: String?
-  /// When a request that waits is due, in milliseconds since the epoch.
+  /// The time at which a scheduled request is due, in milliseconds since the epoch.
   var due: Int64?
   /// The `traceparent` of the request.
   var traceParent: String?
 }
 
-/// The hops of one notification, or those that belong to none, in their order.
+/// The hops of one notification, or those without one, in order.
 struct TraceStory: Equatable, Sendable {
   let apnsID: String?
   let hops: [TraceHop]
 
-  /// The first receipt that is not `deduplicated` tells what became of it.
+  /// The outcome of the first receipt that is not `deduplicated`.
   var outcome: String? {
     let outcomes = hops.compactMap(\.outcome)
     return outcomes.first { $0 != "deduplicated" } ?? outcomes.first
   }
 
-  /// When the request is due, in milliseconds since the epoch; nil if it does not wait.
+  /// The time at which the request is due, in milliseconds since the epoch; nil if it is not scheduled.
   var due: Int64? { hops.last { $0.kind == .scheduled }?.due }
 
   /// The trace of the request, from its hops.
   var traceParent: String? { hops.lazy.compactMap(\.traceParent).first }
 
-  /// Milliseconds from the hop before; nil for the first.
+  /// Milliseconds since the previous hop; nil for the first.
   func gap(before index: Int) -> Int64? {
     index > 0 ? hops[index].at - hops[index - 1].at : nil
   }
 
-  /// Groups hops by their notification, the oldest first; each begins with the request that it came from.
+  /// Groups hops by notification, oldest first; each group starts with the request.
   static func stories(of hops: [TraceHop]) -> [TraceStory] {
     let sorted = hops.sorted { ($0.at, $0.kind, $0.place) < ($1.at, $1.kind, $1.place) }
     var order: [ExactText] = []

@@ -7,7 +7,7 @@ import Kafka
 import Records
 import Telemetry
 
-/// Reads what a record says about the subject; nothing if it says nothing.
+/// Reads the hops about the subject from a record, if any.
 struct TraceReader {
   /// The content of a topic.
   enum Content: Sendable, Equatable {
@@ -49,7 +49,7 @@ struct TraceReader {
     }
   }
 
-  /// A record may name the subject in its key (the token) or in its envelope.
+  /// Whether the record has the subject in its key (the token) or in its envelope.
   private func isEither(_ record: ShownRecord, _ subject: TraceSubject) -> Bool {
     subject.isNamed(in: record.key) || subject.isNamed(in: record.value)
   }
@@ -248,6 +248,6 @@ struct TraceReader {
 }
 
 extension JSONValue {
-  /// How many users a request is to; nil for none.
+  /// The number of users that a request is to; nil if there are none.
   fileprivate var users: Int? { self["user"]?.string.map { _ in 1 } ?? self["users"]?.array?.count }
 }

@@ -5,10 +5,10 @@ import EventLoop
 import Kafka
 import ServiceKit
 
-/// Reads the topics from a moment to their ends and keeps what they say about the subject.
+/// Reads the topics from a time to their ends and keeps the hops about the subject.
 ///
-/// Topics that name a request id and an `apns-id` together come first: what they teach finds the request, and
-/// APNs' answers about the token.
+/// Topics that contain both a request id and an `apns-id` come first: their ids are needed to find the request, and
+/// APNs' responses about the token.
 struct TraceSearch {
   private let cluster: KafkaCluster
   private let context: ServiceContext
@@ -19,7 +19,7 @@ struct TraceSearch {
 
   private(set) var subject: TraceSubject
   private(set) var hops: [TraceHop] = []
-  /// Records that were looked at.
+  /// The number of records read.
   private(set) var looked = 0
 
   init(
@@ -33,9 +33,9 @@ struct TraceSearch {
     subject = TraceSubject(wanted)
   }
 
-  /// Topics in the order of the search.
+  /// The topics in search order.
   ///
-  /// - Parameter lanes: those of the lanes.
+  /// - Parameter lanes: The topics of the lanes.
   private func topics(
     _ names: TopicNames, lanes: [String]
   ) -> [(String, TraceReader.Content)] {
@@ -52,7 +52,7 @@ struct TraceSearch {
     return topics
   }
 
-  /// Searches every topic that there is. Throws when Kafka cannot be read.
+  /// Searches every existing topic. Throws if Kafka cannot be read.
   mutating func run(_ names: TopicNames) throws(ServiceFailure) {
     let known: [String: Int]
     do throws(KafkaError) {
@@ -60,7 +60,7 @@ struct TraceSearch {
     } catch {
       throw ServiceFailure("\(error)")
     }
-    // Whatever the lanes are called here.
+    // All lanes, whatever their names.
     let lanes = known.keys.filter(names.isOfLane).sorted()
     let present = topics(names, lanes: lanes).filter { known[$0.0] != nil }
     guard !present.isEmpty else {
@@ -105,7 +105,7 @@ struct TraceSearch {
       }
       read += count
       progress?.update(count: looked, fraction: Double(read) / Double(total), note: topic)
-      // The last offsets may belong to no record.
+      // The last offsets may not belong to records.
       if count == 0, tail.isCaughtUp { break }
     }
   }
@@ -116,7 +116,7 @@ struct TraceSearch {
     looked += 1
     guard record.timestamp >= since || record.timestamp < 0 else { return }
     let before = hops.count
-    // Headers are copied only where they are read.
+    // Headers are copied only for topics that need them.
     let shown = ShownRecord(
       partition: record.partition, offset: record.offset, timestamp: record.timestamp,
       key: record.key, value: record.value,

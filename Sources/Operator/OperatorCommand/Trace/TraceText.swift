@@ -3,7 +3,7 @@ import Identity
 import JSON
 import Telemetry
 
-/// A trace as lines for people, and as JSON for programs. Device tokens are not part of it.
+/// Formats a trace for people, and as JSON for programs, without device tokens.
 enum TraceText {
   static func lines(_ stories: [TraceStory]) -> [String] {
     var lines: [String] = []
@@ -31,7 +31,7 @@ enum TraceText {
       if let due = story.due {
         return "not yet a notification: scheduled for \(Timestamp.text(milliseconds: due))"
       }
-      // Refused requests never become one.
+      // Refused requests never become notifications.
       if story.hops.contains(where: { $0.kind == .deadLettered }) {
         return "no notification: a dead letter"
       }
@@ -62,7 +62,7 @@ enum TraceText {
     }
   }
 
-  /// `+12 ms`, `+5.2 s`, `-3 ms`: clocks of two machines may differ.
+  /// A duration such as `+12 ms`, `+5.2 s` or `-3 ms`: the clocks of two machines may differ.
   static func duration(_ milliseconds: Int64) -> String {
     let sign = milliseconds < 0 ? "-" : "+"
     return sign + StatusText.duration(Double(milliseconds.magnitude) / 1_000)
