@@ -49,7 +49,7 @@ extension Scenario {
     rig.pipeline.processes.states.map(\.name).reduce(0) { sum, name in
       sum
         + rig.logText(name).split(separator: "\n").count {
-          $0.contains("a right on Kafka is missing") && $0.contains("topic \(topic)")
+          $0.contains("missing right on Kafka") && $0.contains("topic \(topic)")
         }
     }
   }

@@ -30,7 +30,8 @@ import Testing
 
   /// All commands in one shell, with a mark before the output of each.
   private func script(_ steps: [Step], in folder: String) -> String {
-    var lines = ["set -eu", "cd '\(folder)'"]
+    // A person types more slowly than a script, and has more of the machine.
+    var lines = ["set -eu", "cd '\(folder)'", "sleep() { command sleep $(($1 * 2)); }"]
     for (index, step) in steps.enumerated() {
       lines += ["printf '\\n@@%d\\n' \(index)", step.command]
     }

@@ -8,7 +8,7 @@ import Testing
 /// What operators hear when a group's offsets were set back while no member ran.
 @Suite struct OffsetResetTests {
   private static let program = "martlet-ingest"
-  private static let line = "the group begins again at the first records"
+  private static let line = "group offsets missing or reset; reading from the first records"
 
   @Test func `a group that does its work again says how much, and how to stop it`() throws {
     let rig = try PipelineRig()
