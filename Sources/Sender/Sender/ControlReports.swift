@@ -18,6 +18,7 @@ struct ControlReports {
   func report(_ reports: [PartitionReport], of queues: borrowing PartitionQueues) {
     var moved: [PartitionProgress<TopicPartition>] = []
     var jumps: [LogJump] = []
+    var late: [TopicPartition] = []
     for report in reports {
       let (name, epoch) = (queues.name(report.partition), queues.epoch(report.partition))
       if let done = report.done { moved.append(queues.progress(report.partition, done)) }
@@ -25,11 +26,12 @@ struct ControlReports {
       if let offset = report.wentBackFrom {
         control.post(.wentBack(name, epoch: epoch, from: offset))
       }
-      if report.isWithoutWindow {
-        log.warning(
-          "dedup window not rebuilt in time; duplicates possible until it is",
-          ["partition": "\(name)"])
-      }
+      if report.isWithoutWindow { late.append(name) }
+    }
+    if let first = late.first {
+      log.warning(
+        "dedup windows not rebuilt in time; duplicates possible until they are",
+        ["partitions": "\(late.count)", "first": "\(first)"])
     }
     if !moved.isEmpty { control.post(.progress(moved)) }
     if !jumps.isEmpty { control.post(.jumped(jumps)) }

@@ -87,8 +87,9 @@ struct ScenarioSetup {
     plan.brokers = scenario.brokers
     plan.brokerFlags = ["--control", "127.0.0.1:0"]
     plan.kafkaFlags = ["--kafka.consumer.heartbeat.interval.ms=500"]
+    // Where a busy machine has not read all apns-ids in time, repeats are sent again: none of a scenario's bounds.
     plan.extra["martlet-sender"] =
-      ["--loops", "2", "--counters-interval", "0s"] + scenario.senderFlags
+      ["--loops", "2", "--counters-interval", "0s", "--dedup-rebuild", "60s"] + scenario.senderFlags
     plan.extra["martlet-feedback"] = scenario.feedbackFlags
     // A day's invalid devices within a minute must not count as a wave here.
     if !scenario.feedbackFlags.contains("--bad-token-limit") {

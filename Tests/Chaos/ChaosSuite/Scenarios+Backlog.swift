@@ -52,7 +52,7 @@ extension Scenario {
     Scenario(
       name: "full-windows",
       summary: "senders join and leave while each partition has up to 20,000 apns-ids to remember",
-      senderFlags: ["--dedup-window", "20000", "--dedup-rebuild", "30s"], senderMebibytes: 96,
+      senderFlags: ["--dedup-window", "20000"], senderMebibytes: 96,
       bound: DuplicateBound(
         seconds: 0, reason: "a member commits what it completed before it gives up partitions")
     ) { rig in
