@@ -1,51 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
+import JSON
 
-/// The targets that `Package.swift` declares with Swift sources, read from its text.
+/// The targets of `Package.swift`, as SwiftPM reads them.
 struct Manifest {
-  struct Target: Equatable {
+  struct Target {
     let name: String
     let path: String
-    /// As they are written at the target; what a function of the manifest adds to every target of a room is not here.
     let dependencies: [String]
+    /// A module of decisions and formats: it has no I/O.
+    let isValue: Bool
   }
 
-  let targets: [Target]
-  /// Folders of the modules that are values: decisions and formats, without I/O.
-  let values: [String]
+  /// SwiftPM takes two seconds for them, so once.
+  static func targets() throws -> [Target] { try read.get() }
 
-  init(_ text: String) {
-    let flat =
-      #/
-      \n\ {4}(values|shell|service|program)
-      \(\s*"(\w+)",\s*"(\w[\w\-]*)"
-      (?:,\s*\[([^\]]*)\])?(?:,\s*settings:\ \w+)?\s*\)
-      /#
-    let tests = #/\n    tests\(\s*"(\w+)",\s*"(\w+)",\s*\[([^\]]*)\]/#
-    let trials = #/\n    trial\(\s*"([\w\-]+)",\s*"([\w\/]+)",\s*\[([^\]]*)\]\s*\)/#
-    let plain =
-      #/\n    \.(?:target|executableTarget)\(\s*name: "(\w[\w-]*)",\s*dependencies: \[([^\]]*)\],\s*path: "([^"]+)"/#
-    let flats = text.matches(of: flat)
-    values = flats.filter { $0.1 == "values" }.map { "Sources/\($0.2)/\($0.3)/" }
-    targets =
-      flats.map {
-        Target(
-          name: String($0.3), path: "Sources/\($0.2)/\($0.3)", dependencies: Self.names($0.4 ?? ""))
-      }
-      + text.matches(of: tests).map {
-        Target(
-          name: "\($0.2)Tests", path: "Tests/\($0.1)/\($0.2)Tests", dependencies: Self.names($0.3))
-      }
-      + text.matches(of: trials).map {
-        Target(
-          name: String($0.1), path: "\($0.2)/\($0.1)", dependencies: Self.names($0.3))
-      }
-      + text.matches(of: plain).map {
-        Target(name: String($0.1), path: String($0.3), dependencies: Self.names($0.2))
-      }
-  }
-
-  private static func names(_ list: Substring) -> [String] {
-    list.matches(of: #/"(\w+)"/#).map { String($0.1) }
+  /// SwiftPM does one thing at a time in a folder, so it gets one of its own.
+  private static let read: Result<[Target], any Error> = Result {
+    let text = Repository().output(
+      of: "folder=$(mktemp -d) && swift package --scratch-path \"$folder\" dump-package;"
+        + " rm -r \"$folder\"")
+    return try JSONDocument(text).root["targets"]?.array?.map { target in
+      Target(
+        name: target["name"]?.string ?? "", path: target["path"]?.string ?? "",
+        dependencies: (target["dependencies"]?.array ?? []).compactMap {
+          $0["byName"]?.array?.first?.string
+        },
+        isValue: (target["settings"]?.array ?? []).contains {
+          $0["kind"]?["strictMemorySafety"]?.object != nil
+        })
+    } ?? []
   }
 
   private static let levels: Set<Substring> = ["public", "package", "internal", "private"]

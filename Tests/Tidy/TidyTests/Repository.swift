@@ -10,9 +10,10 @@ struct Repository {
   init(file: String = #filePath) {
     root = file.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
     let command =
-      "cd '\(root)' && find . -type f -not -path '*/.build/*' -not -path './.git/*'"
-      + " -not -path '*/__pycache__/*' -not -name '*.o' | sort"
-    paths = Self.output(of: command).split(separator: "\n").map { String($0.dropFirst(2)) }
+      "find . -type f -not -path '*/.build/*' -not -path './.git/*' -not -path '*/__pycache__/*'"
+      + " -not -name '*.o' | sort"
+    paths = Self.output(of: command, in: root).split(separator: "\n")
+      .map { String($0.dropFirst(2)) }
   }
 
   func text(_ path: String) -> String {
@@ -37,8 +38,11 @@ struct Repository {
     }
   }
 
-  private static func output(of command: String) -> String {
-    guard let pipe = popen(command, "r") else { return "" }
+  /// What a command of the shell prints in the root.
+  func output(of command: String) -> String { Self.output(of: command, in: root) }
+
+  private static func output(of command: String, in folder: String) -> String {
+    guard let pipe = popen("cd '\(folder)' && \(command)", "r") else { return "" }
     defer { pclose(pipe) }
     return content(pipe)
   }

@@ -8,12 +8,6 @@ enum SourceRules {
   /// Bytes of a file.
   static let sizeLimit = 64 << 10
 
-  /// Whether a line declares or imports something for this package alone.
-  static func isPackageDeclaration(_ line: Substring) -> Bool {
-    let words = line.split(separator: " ").prefix { !$0.hasPrefix("//") && !$0.contains("\"") }
-    return words.first { !$0.hasPrefix("@") } == "package" && words.count > 1
-  }
-
   /// Words that no file may hold, with the reason.
   static let bannedWords: [(word: String, reason: String)] = [
     ("TO" + "DO", "finish it or open an issue"),
@@ -56,46 +50,15 @@ enum SourceRules {
     strlen(text) == text.utf8.count && !contains(text, "\u{FFFD}")
   }
 
-  /// Endings that say nothing about what a type is.
-  static let bannedEndings = [
-    "Manager", "Helper", "Helpers", "Util", "Utils", "Impl", "Info", "Data",
-  ]
-
-  /// Names of types declared here with such an ending.
-  static func vagueTypes(_ lines: [Substring]) -> [String] {
-    let kinds: Set<Substring> = ["class", "struct", "enum", "protocol", "actor", "typealias"]
-    var found: [String] = []
-    for line in lines {
-      let words = line.split(separator: " ")
-      guard let place = words.firstIndex(where: kinds.contains), place + 1 < words.count,
-        words[..<place].allSatisfy({ $0.first?.isLowercase == true || $0.hasPrefix("@") })
-      else { continue }
-      let name = String(words[place + 1].prefix { $0.isLetter || $0.isNumber })
-      if bannedEndings.contains(where: name.hasSuffix) { found.append(name) }
-    }
-    return found
-  }
-
-  /// Whatever makes a file of values more than that: pointers, clocks, output, other rooms.
+  /// Words that make a file of values more than that: pointers, clocks, output.
   static func impurities(_ lines: [Substring]) -> [String] {
-    let core = [
-      "Identity", "Random", "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "SenderDecisions",
-      "Diagnosis", "Schedule", "Settings", "Telemetry", "HTTP2Engine", "GatewayModel", "Waiting",
-      "Credentials", "IngestDecisions", "SignerDecisions", "FeedbackDecisions", "ScheduleDecisions",
-    ]
     let banned = [
       "Unsafe", "unsafe", "Continuous" + "Clock", "Suspending" + "Clock", "print(", "random(",
       "SystemRandomNumber", "async ", "await ",
     ]
-    var found: [String] = []
-    for line in lines where !line.drop(while: { $0 == " " }).hasPrefix("//") {
-      found += banned.filter { contains(String(line), $0) }
-      let words = line.split(separator: " ")
-      if words.prefix(2).contains("import"), !core.contains(where: { $0 == words.last ?? "" }) {
-        found.append(String(line))
-      }
+    return lines.filter { !$0.drop(while: { $0 == " " }).hasPrefix("//") }.flatMap { line in
+      banned.filter { contains(String(line), $0) }
     }
-    return found
   }
 
   /// Longest line of a document's prose, in characters.
