@@ -27,12 +27,12 @@ import Testing
       .root["document"] ?? .null
   }
 
-  @Test func `actionlint has no objection to the workflow, which runs what a person runs`() throws {
+  @Test func `actionlint has no objection to the workflow, whose Swift is the one of releases`()
+    throws
+  {
     let path = ".github/workflows/test.yaml"
     try tool("actionlint", ["-no-color", "\(Self.root)/\(path)"])
     let workflow = try text(path)
-    #expect(workflow.contains("run: .ci/run\n") && workflow.contains("run: .ci/run --full\n"))
-    // The toolchain of the tests is the one that releases are built with.
     let swift = try DeployedFiles.text("docker/Dockerfile").firstMatch(
       of: #/ARG SWIFT=swift-(\S+)-RELEASE/#)
     #expect(workflow.contains("image: swift:\(try #require(swift).1)-bookworm\n"))
@@ -42,7 +42,7 @@ import Testing
     let uses = try text(".github/workflows/test.yaml").split(separator: "\n").filter {
       $0.contains("uses:")
     }
-    #expect(uses.count >= 3)
+    #expect(!uses.isEmpty)
     for line in uses {
       #expect(line.contains(#/uses: actions\/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/#), "\(line)")
     }
@@ -52,8 +52,9 @@ import Testing
   func `a form has what GitHub asks for`(name: String) throws {
     let form = try yaml(".github/ISSUE_TEMPLATE/\(name).yaml")
     #expect(form["name"]?.string != nil && form["description"]?.string != nil)
+    let fields = try #require(form["body"]?.array)
     var ids: Set<String> = []
-    for field in form["body"]?.array ?? [] {
+    for field in fields {
       let type = field["type"]?.string ?? ""
       #expect(["markdown", "textarea", "input", "dropdown", "checkboxes"].contains(type))
       guard type != "markdown" else {
@@ -65,13 +66,12 @@ import Testing
       #expect(isNew)
       if type == "dropdown" { #expect((field["attributes"]?["options"]?.array?.count ?? 0) > 1) }
     }
-    #expect(ids.count >= 4 && !ids.contains(""))
+    #expect(!ids.contains(""))
   }
 
   @Test func `owners are named for places that exist`() throws {
     let lines = try text(".github/CODEOWNERS").split(separator: "\n").filter { !$0.hasPrefix("#") }
-    #expect(lines.count > 5 && lines[0].hasPrefix("* "))
-    for line in lines.dropFirst() {
+    for line in lines where !line.hasPrefix("* ") {
       let place = line.prefix { $0 != " " }
       #expect(File.exists(Self.root + place.trimmedSlash), "\(line)")
     }
