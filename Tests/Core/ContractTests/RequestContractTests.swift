@@ -6,30 +6,6 @@ import Testing
 
 /// Topics, lanes and outcomes.
 @Suite struct RequestContractTests {
-  @Test func `topics have the documented names, partitions and readers`() {
-    let expected: [(String, Int32, String?)] = [
-      ("push.requests", 12, "martlet-ingest"), ("push.notifications", 12, "martlet-sender"),
-      ("push.notifications.bulk", 12, "martlet-sender"), ("push.retries.5s", 4, "martlet-sender"),
-      ("push.retries.1m", 4, "martlet-sender"), ("push.retries.15m", 4, "martlet-sender"),
-      ("push.receipts", 6, nil), ("push.feedback", 4, "martlet-feedback"),
-      ("push.devices", 4, "martlet-feedback"), ("push.invalid-tokens", 4, nil),
-      ("push.provider-tokens", 1, nil), ("push.token-requests", 1, "martlet-signer"),
-      ("push.dead-letters", 4, nil), ("push.controls", 1, nil),
-      ("push.schedule", 12, "martlet-scheduler"),
-      ("push.campaign-requests", 12, "martlet-ingest"), ("push.audiences", 4, nil),
-    ]
-    let topics = TopicNames().all
-    #expect(topics.map(\.name) == expected.map(\.0))
-    #expect(topics.map(\.partitions) == expected.map(\.1))
-    #expect(topics.map(\.readerGroup) == expected.map(\.2))
-    let compacted = topics.filter { $0.cleanup == .compact }.map(\.name)
-    #expect(
-      compacted == [
-        "push.devices", "push.invalid-tokens", "push.provider-tokens", "push.controls",
-        "push.schedule",
-      ])
-  }
-
   @Test func `topic names carry a prefix of the user's choice`() {
     let names = TopicNames(prefix: "test-1.")
     #expect(names.all.allSatisfy { $0.name.hasPrefix("test-1.") })
