@@ -25,9 +25,7 @@ public final class FileStorage: LogStorage {
   public init(folder: String, syncs: Bool = false) throws(SystemError) {
     self.folder = folder
     self.syncs = syncs
-    if mkdir(folder, 0o755) != 0, errno != EEXIST {
-      throw SystemError.last("cannot create \(folder)")
-    }
+    try File.makeFolder(folder, mode: 0o755)
     lock = Glibc.open(folder + "/lock", O_CREAT | O_RDWR | O_CLOEXEC, 0o644)
     guard lock >= 0 else { throw SystemError.last("cannot open \(folder)/lock") }
     guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {

@@ -135,6 +135,15 @@ public enum File {
     access(path, F_OK) == 0
   }
 
+  /// Makes a folder; one that is there already is no error.
+  ///
+  /// - Parameter mode: permission bits of a new folder, `0o700` unless told.
+  public static func makeFolder(_ path: String, mode: UInt32 = 0o700) throws(SystemError) {
+    if mkdir(path, mode_t(mode)) != 0 && errno != EEXIST {
+      throw .last("cannot make the folder \(path)")
+    }
+  }
+
   /// Removes a file; one that is not there is no error.
   public static func remove(_ path: String) throws(SystemError) {
     if unlink(path) != 0 && errno != ENOENT { throw .last("cannot remove \(path)") }

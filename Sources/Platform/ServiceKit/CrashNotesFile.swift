@@ -38,9 +38,7 @@ enum CrashNotesFile {
       return "\(first)/crash-notes"
     }
     let folder = "/tmp/martlet-\(geteuid())"
-    guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-      throw SystemError.last("cannot make \(folder)")
-    }
+    try File.makeFolder(folder)
     // Somebody else may have made it, or a link.
     var status = stat()
     guard lstat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,

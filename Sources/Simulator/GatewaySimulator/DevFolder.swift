@@ -32,10 +32,7 @@ struct DevFolder {
   ///
   /// - Throws: Also if certificates of an older root are incomplete or lack a name: the root's key is not kept.
   func complete() throws {
-    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-      throw GatewayFileError(
-        description: "cannot make the folder \(path): \(SystemError.meaning(of: errno))")
-    }
+    try File.makeFolder(path)
     let lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     defer { close(lock) }
     guard lock >= 0, flock(lock, LOCK_EX) == 0 else {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import APNS
 import Bytes
-import Glibc
 import JSON
 import Signing
 
@@ -65,11 +64,8 @@ public struct KeyFolder: Sendable {
         description:
           "\(found) is already there; --force replaces it and every other file of the set")
     }
-    guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
-      throw KeyFolderError(
-        description: "cannot make the folder \(path): \(SystemError.meaning(of: errno))")
-    }
     do {
+      try File.makeFolder(path)
       for credential in credentials { try writeKeys(credential) }
       try writeCertificates(clientApps)
       try writeLists(credentials)

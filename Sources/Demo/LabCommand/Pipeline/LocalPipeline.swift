@@ -173,11 +173,7 @@ public final class LocalPipeline {
   }
 
   private func prepareFolder() throws {
-    for folder in [plan.folder, "\(plan.folder)/logs"] {
-      guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
-        throw ServiceFailure("cannot create \(folder): \(SystemError.meaning(of: errno))")
-      }
-    }
+    for folder in [plan.folder, "\(plan.folder)/logs"] { try File.makeFolder(folder) }
     try DiskRoom(plan.folder).demand()
     lock = try FolderLock(plan.folder)
     if !File.exists(keys.credentials) { try keys.generate(plan.credentials) }
