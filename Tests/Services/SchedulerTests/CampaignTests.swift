@@ -20,7 +20,7 @@ import Testing
 
 /// Campaigns on a broker: the audience is looked up in a database, and ingest makes notifications of what is written.
 @Suite struct CampaignTests {
-  private static let app = "com.example.app"
+  static let app = "com.example.app"
 
   private static func token(_ number: Int) -> String {
     let digits = String(number)
@@ -28,7 +28,7 @@ import Testing
   }
 
   /// A database with devices, the even ones of them with the tag `even`.
-  private static func fill(
+  static func fill(
     _ location: String, devices: Int, zone: (Int) -> String? = { _ in nil }
   ) throws {
     let store = try TokenStore(location, now: 0)
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  private static func campaign(_ name: String, more: String = "") throws -> CampaignRecord {
+  static func campaign(_ name: String, more: String = "") throws -> CampaignRecord {
     let json =
       #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":{"aps":{"alert":"Sale"}}},"#
       + #""audience":{"tags_any":["even"]}\#(more)}"#
@@ -56,7 +56,7 @@ import Testing
     }
   }
 
-  private static func key(
+  static func key(
     _ name: String, app: String = app, _ environment: Environment = .production
   )
     -> CampaignKey
@@ -64,7 +64,7 @@ import Testing
     CampaignKey(name: name, app: app, environment: environment)!
   }
 
-  private static func start(_ fixture: SchedulerFixture, _ campaign: CampaignRecord) throws {
+  static func start(_ fixture: SchedulerFixture, _ campaign: CampaignRecord) throws {
     try fixture.produce(
       fixture.names.schedule, key: "\(campaign.key)",
       String(decoding: campaign.value, as: UTF8.self))
@@ -78,7 +78,7 @@ import Testing
   }
 
   /// The campaign as the schedule's database has it.
-  private static func shown(
+  static func shown(
     _ database: String, _ name: String, app: String = app
   ) throws -> CampaignRecord? {
     try TokenStoreReader(database).campaigns().compactMap { entry in
@@ -198,94 +198,6 @@ import Testing
     #expect(scheduler.stop() == nil)
   }
 
-  @Test func `a campaign stops itself after its first part`() throws {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 2_000)
-    let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(
-      fixture,
-      Self.campaign(
-        "bad",
-        more: #","first":{"percent":1,"wait_seconds":0},"stop":{"rejected_percent":20}"#))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "bad"))??.progress.state == .trial
-      })
-    #expect(try #require(try Self.shown(database, "bad")).progress.addressed == 10)
-    func receipt(_ outcome: String) -> String {
-      Self.line("bad", Outcome(outcome.utf8.span)!)
-    }
-    let lines = [receipt("delivered"), receipt("rejected"), receipt("rejected")]
-    try fixture.produce(fixture.names.receipts, lines.joined(separator: "\n"))
-    try fixture.produce(fixture.names.receipts, receipt("rejected"))
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "bad"))??.progress.state == .stopped
-      })
-    let campaign = try #require(try Self.shown(database, "bad"))
-    #expect(campaign.progress.reason?.hasSuffix("pushes were rejected") == true)
-    #expect(campaign.progress.addressed == 10 && campaign.outcomes[.rejected] == 3)
-    #expect(scheduler.counter("campaigns_stopped") == 1)
-    let state = SchedulerMetrics.campaignState.metric.name
-    #expect(
-      eventually(withinMilliseconds: 5_000) {
-        scheduler.context.counters.samples.contains {
-          $0.metric.name == state && $0.labels[3] == "stopped"
-        }
-      })
-    #expect(scheduler.stop() == nil)
-  }
-
-  @Test func `a hundred campaigns have metrics: those that are not over first, then the newest`()
-    throws
-  {
-    let figures = CampaignFigures()
-    func campaign(_ number: Int64, _ state: CampaignProgress.State = .running) throws
-      -> CampaignRecord
-    {
-      var campaign = try Self.campaign("c\(number)")
-      campaign.at = number
-      campaign.progress.state = state
-      (campaign.progress.total, campaign.progress.addressed) = (10, 5)
-      if state.isOver { campaign.progress.endedAt = 1_000_000 }
-      return campaign
-    }
-    func names() -> [String] {
-      figures.samples.filter { $0.metric == SchedulerMetrics.campaignState.metric }.map {
-        $0.labels[0]
-      }
-    }
-    func unlisted() -> MetricValue? {
-      figures.samples.first { $0.metric == SchedulerMetrics.campaignsUnlisted.metric }?.value
-    }
-    #expect(names() == [] && unlisted() == .integer(0))
-    var (running, over) = (try campaign(1), try campaign(2, .stopped))
-    over.progress.reason = "x"
-    (running.outcomes, running.rates) = (
-      CampaignCounts([("delivered", 3)]),
-      CampaignRates(at: 1_000_000, addressed: 1.5, outcomes: 0.5)
-    )
-    figures.show([over, running], now: 1_000_000)
-    #expect(names() == ["c1", "c2"])
-    func own(_ name: String) -> [String] { [name, Self.app, "production"] }
-    func value(_ declared: SchedulerMetrics, _ labels: [String]) -> MetricValue? {
-      figures.samples.first { $0.metric == declared.metric && $0.labels == labels }?.value
-    }
-    #expect(value(SchedulerMetrics.campaignState, own("c2") + ["stopped", "x"]) == .integer(1))
-    #expect(value(SchedulerMetrics.campaignAudience, own("c1")) == .integer(10))
-    #expect(value(SchedulerMetrics.campaignAddressed, own("c1")) == .integer(5))
-    #expect(value(SchedulerMetrics.campaignOutcomes, own("c1") + ["delivered"]) == .integer(3))
-    #expect(value(SchedulerMetrics.campaignRate, own("c1") + ["outcomes"]) == .thousandths(500))
-    #expect(value(SchedulerMetrics.campaignLeft, own("c1")) == .integer(14))
-    #expect(value(SchedulerMetrics.campaignLeft, own("c2")) == nil)
-    figures.show([over], now: 1_000_000 + CampaignFigures.kept + 1)
-    #expect(names() == [])
-    figures.show(try (3..<105).map { try campaign($0) } + [over], now: 1_000_000)
-    #expect(names().count == 100 && names().first == "c104" && !names().contains("c2"))
-    #expect(unlisted() == .integer(3))
-  }
-
   @Test
   func `a campaign sets its pace before its first request, and addresses half a minute ahead`()
     throws
@@ -349,39 +261,6 @@ import Testing
     #expect(try Self.shown(database, "sale")?.progress.addressed == 84)
     let texts = try fixture.readAll(fixture.names.campaignRequests).compactMap(\.value)
     #expect(!texts.contains { $0.contains(next) })
-    #expect(scheduler.stop() == nil)
-  }
-
-  @Test func `what is addressed and not sent ends when a campaign stops itself: senders are told`()
-    throws
-  {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 1_000)
-    let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(
-      fixture,
-      Self.campaign("bad", more: #","pace":"20/s","stop":{"unregistered_percent":10}"#))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "bad"))??.progress.addressed ?? 0 > 0
-      })
-    let lines = (0..<100).map { _ in
-      Self.line("bad", .rejected, status: 410, reason: "Unregistered")
-    }
-    try fixture.produce(fixture.names.receipts, lines.joined(separator: "\n"))
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "bad"))??.progress.state == .stopped
-      })
-    func control() throws -> ReadRecord? {
-      try fixture.readAll(fixture.names.controls).last { $0.key == "\(Self.key("bad"))" }
-    }
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try control()?.value?.contains(#""cancelled":true"#) == true
-      })
-    #expect(try control()?.value?.contains("martlet-scheduler") == true)
     #expect(scheduler.stop() == nil)
   }
 
@@ -453,144 +332,5 @@ import Testing
       })
     #expect(scheduler.counter("campaigns_started_again") == 0)
     #expect(scheduler.stop() == nil)
-  }
-
-  @Test func `another campaign that begins blinds no stop rule, and counts from its own start`()
-    throws
-  {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 1_000)
-    let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(
-      fixture, Self.campaign("first", more: #","pace":"10/s","stop":{"rejected_percent":60}"#))
-    func counted(_ name: String) -> Int? { (try? Self.shown(database, name))??.outcomes.total }
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "first"))??.progress.addressed == 300
-      })
-    let fifty = (0..<50).map { _ in Self.line("first", .rejected) }.joined(separator: "\n")
-    try fixture.produce(fixture.names.receipts, fifty)
-    #expect(eventually(withinMilliseconds: 20_000) { counted("first") == 50 })
-    try Self.start(fixture, Self.campaign("second", more: #","pace":"1/s""#))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "second"))??.progress.addressed ?? 0 > 0
-      })
-    try fixture.produce(fixture.names.receipts, Self.line("second") + "\n" + Self.line("first"))
-    #expect(
-      eventually(withinMilliseconds: 20_000) { counted("second") == 1 && counted("first") == 51 })
-    // An older one comes to this process: its past is read beside, and nothing is counted twice.
-    let old = try Self.campaign("old", more: #","pace":"1/s","stop":{"rejected_percent":90}"#)
-    usleep(20_000)
-    try fixture.produce(fixture.names.receipts, Self.line("old"))
-    try Self.start(fixture, old)
-    #expect(eventually(withinMilliseconds: 20_000) { counted("old") == 1 })
-    try fixture.produce(fixture.names.receipts, Self.line("old") + "\n" + fifty)
-    #expect(eventually(withinMilliseconds: 20_000) { counted("old") == 2 })
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "first"))??.progress.state == .stopped
-      })
-    #expect(try Self.shown(database, "first")?.progress.reason == "100 of 101 pushes were rejected")
-    #expect(scheduler.stop() == nil)
-  }
-
-  private static func count(
-    _ lines: [String], _ campaigns: [CampaignRecord]
-  ) -> CampaignReceipts.Tallies {
-    var tallies: CampaignReceipts.Tallies = [:]
-    let subjects = Dictionary(
-      uniqueKeysWithValues: campaigns.map { ($0.key, CampaignReceipts.Subject($0)) })
-    Array(lines.joined(separator: "\n").utf8).withUnsafeBytes {
-      CampaignReceipts.count($0, subjects, &tallies)
-    }
-    return tallies
-  }
-
-  /// A receipt as senders write it.
-  private static func line(
-    _ campaign: String?, _ outcome: Outcome = .delivered, id: String = "campaign:a",
-    app: String = app, environment: Environment = .production, status: UInt16 = 200,
-    reason: String = "", took: Int64 = 100, more: String = ""
-  ) -> String {
-    var buffer = ByteBuffer()
-    var line = ReceiptLine(outcome, at: 1_795_000_000_000 + took)
-    (line.environment, line.status, line.created) = (environment, status, 1_795_000_000_000)
-    let fields = Array((more + (campaign.map { "\tcampaign=\($0)" } ?? "")).utf8)
-    fields.withUnsafeBytes { fields in
-      Array(id.utf8).withUnsafeBytes { id in
-        Array(app.utf8).withUnsafeBytes { app in
-          Array(reason.utf8).withUnsafeBytes { reason in
-            (line.escapedID, line.app, line.reason, line.apnsID) = (id, app, reason, id)
-            if fields.count > 1 {
-              line.carried = CarriedFields(UnsafeRawBufferPointer(rebasing: fields[1...]))
-            }
-            ReceiptEncoder.append(line, into: &buffer)
-          }
-        }
-      }
-    }
-    return String(decoding: buffer.bytes, as: UTF8.self)
-  }
-
-  @Test
-  func `receipts are counted by the campaign that ingest has noted, of its app and environment`()
-    throws
-  {
-    let lines = [
-      Self.line("a"), Self.line("a", .rejected, id: "x"), Self.line("a", .deduplicated),
-      Self.line("ab"), Self.line(nil), Self.line("a", app: "com.example.other"),
-      Self.line("a", environment: .sandbox), "", "campaign:a",
-      // What an application says in its own fields is no campaign.
-      Self.line(nil, more: "\tdata=" + #"{"x":"1","campaign":"a"}"#),
-      Self.line(nil, more: "\tdata=" + #"{"campaign":"a"}"#),
-      Self.line(nil, more: "\tgroup=" + #"x","campaign":"a"#), Self.line(nil, more: "\tgroup=a"),
-      Self.line(nil, id: #"x\",\"campaign\":\"a"#),
-    ]
-    let tallies = try Self.count(lines, [Self.campaign("a")])
-    #expect(tallies.count == 1)
-    #expect(
-      tallies[Self.key("a")]
-        == .init(
-          outcomes: CampaignCounts([("delivered", 1), ("rejected", 1), ("deduplicated", 1)]),
-          evidence: CampaignEvidence(outcomes: 2, ended: 3, rejected: 1)))
-  }
-
-  @Test func `outcomes that are none are counted together, and a refused request is told`() throws {
-    let invented = (0..<1_000).map { number in
-      Self.line("a").replacing(#""delivered""#, with: "\"kind\(number)\"")
-    }
-    let refused =
-      #"{"outcome":"dead_lettered","id":"campaign:a","app":"\#(Self.app)","environment":"production","reason":"invalid_request","detail":"lane: \"x\" is not one of a, b","at":1795000000000,"campaign":"a"}"#
-    let tally = try #require(
-      try Self.count(invented + [refused], [Self.campaign("a")])[Self.key("a")])
-    #expect(tally.outcomes.named.map(\.name) == ["dead_lettered", "other"])
-    #expect(tally.outcomes.total == 1_001)
-    #expect(tally.evidence.refusal == #"lane: "x" is not one of a, b"#)
-  }
-
-  @Test func `invalid tokens and times are counted, and those of the app's other pushes`() throws {
-    let limits = #","stop":{"unregistered_times":5,"slower_than_ms":2000}"#
-    let campaigns = [try Self.campaign("a", more: limits), try Self.campaign("b")]
-    let lines = [
-      Self.line("a"), Self.line("a", took: 2_001),
-      Self.line("a", .rejected, status: 410, reason: "Unregistered", took: 2_000),
-      Self.line("a", .rejected, status: 400, reason: "BadDeviceToken"),
-      Self.line("a", .rejected, status: 400, reason: "BadTopic"),
-      Self.line("b", .rejected, status: 410, reason: "Unregistered"),
-      Self.line(nil), Self.line(nil, .suppressed, reason: "token_known_invalid"),
-      Self.line(nil, .deduplicated), Self.line(nil, app: Self.app + "s"),
-      Self.line(nil, environment: .sandbox),
-    ]
-    let tallies = Self.count(lines, campaigns)
-    #expect(
-      tallies[Self.key("a")]?.evidence
-        == CampaignEvidence(
-          outcomes: 5, rejected: 3, unregistered: 2, timed: 5, slow: 1,
-          others: .init(outcomes: 3, unregistered: 1)))
-    #expect(
-      tallies[Self.key("b")]?.evidence
-        == CampaignEvidence(outcomes: 1, rejected: 1, unregistered: 1))
   }
 }

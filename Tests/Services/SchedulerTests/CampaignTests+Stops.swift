@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import EventLoop
+import Glibc
+import Kafka
+import Records
+import Schedule
+import ServiceKit
+import Store
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import Scheduler
+
+/// Campaigns that stop themselves.
+extension CampaignTests {
+  @Test func `a campaign stops itself after its first part`() throws {
+    let fixture = try SchedulerFixture()
+    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
+    try Self.fill(devices, devices: 2_000)
+    let scheduler = try fixture.scheduler(database, ["--devices", devices])
+    try Self.start(
+      fixture,
+      Self.campaign(
+        "bad",
+        more: #","first":{"percent":1,"wait_seconds":0},"stop":{"rejected_percent":20}"#))
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        (try? Self.shown(database, "bad"))??.progress.state == .trial
+      })
+    #expect(try #require(try Self.shown(database, "bad")).progress.addressed == 10)
+    func receipt(_ outcome: String) -> String {
+      Self.line("bad", Outcome(outcome.utf8.span)!)
+    }
+    let lines = [receipt("delivered"), receipt("rejected"), receipt("rejected")]
+    try fixture.produce(fixture.names.receipts, lines.joined(separator: "\n"))
+    try fixture.produce(fixture.names.receipts, receipt("rejected"))
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        (try? Self.shown(database, "bad"))??.progress.state == .stopped
+      })
+    let campaign = try #require(try Self.shown(database, "bad"))
+    #expect(campaign.progress.reason?.hasSuffix("pushes were rejected") == true)
+    #expect(campaign.progress.addressed == 10 && campaign.outcomes[.rejected] == 3)
+    #expect(scheduler.counter("campaigns_stopped") == 1)
+    let state = SchedulerMetrics.campaignState.metric.name
+    #expect(
+      eventually(withinMilliseconds: 5_000) {
+        scheduler.context.counters.samples.contains {
+          $0.metric.name == state && $0.labels[3] == "stopped"
+        }
+      })
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `what is addressed and not sent ends when a campaign stops itself: senders are told`()
+    throws
+  {
+    let fixture = try SchedulerFixture()
+    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
+    try Self.fill(devices, devices: 1_000)
+    let scheduler = try fixture.scheduler(database, ["--devices", devices])
+    try Self.start(
+      fixture,
+      Self.campaign("bad", more: #","pace":"20/s","stop":{"unregistered_percent":10}"#))
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        (try? Self.shown(database, "bad"))??.progress.addressed ?? 0 > 0
+      })
+    let lines = (0..<100).map { _ in
+      Self.line("bad", .rejected, status: 410, reason: "Unregistered")
+    }
+    try fixture.produce(fixture.names.receipts, lines.joined(separator: "\n"))
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        (try? Self.shown(database, "bad"))??.progress.state == .stopped
+      })
+    func control() throws -> ReadRecord? {
+      try fixture.readAll(fixture.names.controls).last { $0.key == "\(Self.key("bad"))" }
+    }
+    #expect(
+      try eventually(withinMilliseconds: 20_000) {
+        try control()?.value?.contains(#""cancelled":true"#) == true
+      })
+    #expect(try control()?.value?.contains("martlet-scheduler") == true)
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `another campaign that begins blinds no stop rule, and counts from its own start`()
+    throws
+  {
+    let fixture = try SchedulerFixture()
+    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
+    try Self.fill(devices, devices: 1_000)
+    let scheduler = try fixture.scheduler(database, ["--devices", devices])
+    try Self.start(
+      fixture, Self.campaign("first", more: #","pace":"10/s","stop":{"rejected_percent":60}"#))
+    func counted(_ name: String) -> Int? { (try? Self.shown(database, name))??.outcomes.total }
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        (try? Self.shown(database, "first"))??.progress.addressed == 300
+      })
+    let fifty = (0..<50).map { _ in Self.line("first", .rejected) }.joined(separator: "\n")
+    try fixture.produce(fixture.names.receipts, fifty)
+    #expect(eventually(withinMilliseconds: 20_000) { counted("first") == 50 })
+    try Self.start(fixture, Self.campaign("second", more: #","pace":"1/s""#))
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        (try? Self.shown(database, "second"))??.progress.addressed ?? 0 > 0
+      })
+    try fixture.produce(fixture.names.receipts, Self.line("second") + "\n" + Self.line("first"))
+    #expect(
+      eventually(withinMilliseconds: 20_000) { counted("second") == 1 && counted("first") == 51 })
+    // An older one comes to this process: its past is read beside, and nothing is counted twice.
+    let old = try Self.campaign("old", more: #","pace":"1/s","stop":{"rejected_percent":90}"#)
+    usleep(20_000)
+    try fixture.produce(fixture.names.receipts, Self.line("old"))
+    try Self.start(fixture, old)
+    #expect(eventually(withinMilliseconds: 20_000) { counted("old") == 1 })
+    try fixture.produce(fixture.names.receipts, Self.line("old") + "\n" + fifty)
+    #expect(eventually(withinMilliseconds: 20_000) { counted("old") == 2 })
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        (try? Self.shown(database, "first"))??.progress.state == .stopped
+      })
+    #expect(try Self.shown(database, "first")?.progress.reason == "100 of 101 pushes were rejected")
+    #expect(scheduler.stop() == nil)
+  }
+}
