@@ -141,7 +141,7 @@ final class NotificationsAPI {
     if isAcknowledged {
       api.counters.add(.acknowledged)
       submission.acknowledged += 1
-      if !submission.isAnswered { submission.verdicts.setStatus(at: place.offset, "202") }
+      if !submission.isAnswered { submission.verdicts.accept(at: place.offset) }
     } else {
       api.counters.add(.unacknowledged)
     }

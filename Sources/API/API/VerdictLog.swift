@@ -33,9 +33,10 @@ struct VerdictLog: ~Copyable {
   mutating func append(_ bytes: UnsafeRawBufferPointer) { memory.append(bytes) }
   mutating func append(_ id: NotificationID) { memory.append("\(id)") }
 
-  /// Overwrites the three digits at `offset`.
-  mutating func setStatus(at offset: Int, _ status: StaticString) {
-    let digits = UnsafeRawBufferPointer(start: status.utf8Start, count: 3)
+  /// Overwrites the three digits at `offset` with those of an accepted item.
+  mutating func accept(at offset: Int) {
+    let accepted: StaticString = "202"
+    let digits = UnsafeRawBufferPointer(start: accepted.utf8Start, count: 3)
     if offset >= spilled {
       memory.mutableBytes(at: offset - spilled, count: 3).copyMemory(from: digits)
     } else {

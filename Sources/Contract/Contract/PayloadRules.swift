@@ -93,7 +93,7 @@ public enum PayloadRules {
     if facts[.badge].isGiven && !facts[.badge].isCount {
       throw RequestError(.badge, .mustBe("a whole number from 0 up", for: .alert))
     }
-    try checkSound(facts, .alert)
+    try checkSound(facts)
     let shows = facts[.alert].isGiven || facts[.badge].isGiven || facts[.sound].isGiven
     guard shows || isPass else { throw RequestError(.aps, otherType(facts) ?? .showsNothing) }
   }
@@ -235,25 +235,24 @@ public enum PayloadRules {
   }
 
   /// Checks that a sound is a file name, or an object for a critical alert.
-  private static func checkSound(
-    _ facts: PayloadFacts, _ type: PushType
-  ) throws(RequestError) {
+  private static func checkSound(_ facts: PayloadFacts) throws(RequestError) {
     let sound = facts[.sound]
     guard sound.isGiven, !sound.isText else { return }
     guard sound == .object else {
-      throw RequestError(.sound, .mustBe("a string, or an object for a critical alert", for: type))
+      throw RequestError(
+        .sound, .mustBe("a string, or an object for a critical alert", for: .alert))
     }
     let critical = facts[.soundCritical]
     guard critical == .zero || critical == .one else {
       throw RequestError(
-        .soundCritical, critical.isGiven ? .mustBe("0 or 1", for: type) : .missing(for: type))
+        .soundCritical, critical.isGiven ? .mustBe("0 or 1", for: .alert) : .missing(for: .alert))
     }
     if facts[.soundName].isGiven && !facts[.soundName].isText {
-      throw RequestError(.soundName, .mustBe("a string", for: type))
+      throw RequestError(.soundName, .mustBe("a string", for: .alert))
     }
     let volume = facts[.soundVolume]
     guard !volume.isGiven || volume.isShare else {
-      throw RequestError(.soundVolume, .mustBe("a number from 0 to 1", for: type))
+      throw RequestError(.soundVolume, .mustBe("a number from 0 to 1", for: .alert))
     }
   }
 

@@ -57,7 +57,8 @@ public final class FileStorage: LogStorage {
     return SegmentID(log: .init(topic: topic, partition: partition), base: base, revision: revision)
   }
 
-  private func file(_ segment: SegmentID) -> SegmentFile? {
+  /// A segment's file; nil if it cannot be opened.
+  func file(_ segment: SegmentID) -> SegmentFile? {
     if let file = open[segment] { return file }
     if open.count >= Self.mostOpen, let old = open.first { open[old.key] = nil }
     let descriptor = Glibc.open(path(segment), O_CREAT | O_RDWR | O_CLOEXEC, 0o644)
@@ -74,9 +75,6 @@ public final class FileStorage: LogStorage {
     try write(head, rest, to: file.descriptor, at: file.size) { path(segment) }
     file.size += head.count + rest.count
   }
-
-  /// A segment's file, for sending parts of it; nil if there is none.
-  func source(_ segment: SegmentID) -> SegmentFile? { file(segment) }
 
   /// Writes everything or nothing.
   private func write(

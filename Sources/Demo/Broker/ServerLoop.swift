@@ -267,7 +267,7 @@ final class ServerLoop {
       return true
     }
     connection.send(
-      message, { files?.source($0) }, due: now.ticks + (delays[connection.broker] ?? 0))
+      message, { files?.file($0) }, due: now.ticks + (delays[connection.broker] ?? 0))
   }
 
   /// Sends due responses and handles further input of their connections, which may complete others.

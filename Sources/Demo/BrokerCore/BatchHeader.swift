@@ -61,7 +61,7 @@ public struct BatchHeader: Equatable, Sendable {
 
   /// Whether the whole batch is present and its checksum is correct.
   public func isIntact(
-    _ bytes: ArraySlice<UInt8>, by checksum: (ArraySlice<UInt8>) -> UInt32 = CRC32C.checksum
+    _ bytes: ArraySlice<UInt8>, by checksum: (ArraySlice<UInt8>) -> UInt32
   ) -> Bool {
     size >= Self.size && bytes.count >= size
       && checksum(bytes.dropFirst(21).prefix(size - 21)) == self.checksum

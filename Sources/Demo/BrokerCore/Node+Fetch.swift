@@ -120,16 +120,11 @@ extension Node {
   }
 
   mutating func finish(_ connection: ConnectionID, _ storage: any LogStorage) {
-    guard let fetch = forgetFetch(connection) else { return }
+    guard let fetch = fetches.removeValue(forKey: connection) else { return }
     replies.append(
       .init(
         connection: connection,
         body: fetched(fetch.request, fetch.version, fetch.caller, storage)))
-  }
-
-  @discardableResult
-  mutating func forgetFetch(_ connection: ConnectionID) -> WaitingFetch? {
-    fetches.removeValue(forKey: connection)
   }
 
   /// Answers all requests that wait for records of a topic that was changed.

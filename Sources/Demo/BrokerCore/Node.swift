@@ -282,7 +282,7 @@ public struct Node: Sendable {
 
   /// Drops a closed connection and its waiting requests.
   public mutating func disconnected(_ connection: ConnectionID, at now: Moment) {
-    forgetFetch(connection)
+    fetches[connection] = nil
     sessions[connection] = nil
     for name in groups.keys { groups[name]?.disconnected(connection, now: now.ticks) }
     lookAtGroups()

@@ -109,10 +109,8 @@ extension EmbeddedBroker {
     }
   }
 
-  /// Deletes the records of a partition before an offset, as retention does.
-  public func dropRecords(of topic: String, partition: Int32 = 0, before offset: Int64) {
-    server.withNode { node, storage in
-      try? node.cut(topic, Int(partition), to: offset, storage)
-    }
+  /// Deletes the records of a topic's first partition before an offset, as retention does.
+  public func dropRecords(of topic: String, before offset: Int64) {
+    server.withNode { node, storage in try? node.cut(topic, 0, to: offset, storage) }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
-public import ServiceKit
+import ServiceKit
 
 /// The progress of a long piece of work, on standard error: a bar that is redrawn on a terminal, a plain line every
 /// five seconds elsewhere.
@@ -10,7 +10,7 @@ public struct ProgressLine {
   private let unit: String
   /// Of the first update: what was prepared before is no part of the work.
   private var startedAt: UInt64?
-  private let isTerminal: Bool
+  private let isTerminal = StandardError.isTerminal
   private let interval: UInt64
   private var nextAt: UInt64 = 0
   private var isDrawn = false
@@ -19,10 +19,9 @@ public struct ProgressLine {
   private var stood: UInt64 = 0
 
   /// - Parameter unit: what is counted, in the plural.
-  public init(_ title: String, unit: String, isTerminal: Bool = StandardError.isTerminal) {
+  public init(_ title: String, unit: String) {
     self.title = title
     self.unit = unit
-    self.isTerminal = isTerminal
     interval = isTerminal ? 100 : 5_000
   }
 

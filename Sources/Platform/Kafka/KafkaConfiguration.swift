@@ -38,10 +38,8 @@ public struct KafkaConfiguration: Sendable {
   /// divided, too.
   ///
   /// - Parameter partitions: all partitions of the topics read, in case this is the only process.
-  public mutating func dividePrefetch(
-    among partitions: Int, records: Int = 16_000, bytes: Int = 32 << 20
-  ) {
-    let limits = PrefetchLimits(partitions: partitions, records: records, bytes: bytes)
+  public mutating func dividePrefetch(among partitions: Int, records: Int = 16_000) {
+    let limits = PrefetchLimits(partitions: partitions, records: records, bytes: 32 << 20)
     consumerPreferences.append(("queued.min.messages", "\(limits.records)"))
     consumerPreferences.append(("queued.max.messages.kbytes", "\(limits.kilobytes)"))
     consumerPreferences.append(("fetch.message.max.bytes", "\(limits.answerBytes)"))
@@ -52,11 +50,9 @@ public struct KafkaConfiguration: Sendable {
   /// reached. So the limits are not divided, and leave room for a second's work.
   ///
   /// - Parameter partitions: the number read; only the bytes that one response may return are divided among them.
-  public mutating func sharePrefetch(
-    among partitions: Int, records: Int = 32_000, bytes: Int = 16 << 20
-  ) {
-    consumerPreferences.append(("queued.min.messages", "\(records)"))
-    consumerPreferences.append(("queued.max.messages.kbytes", "\(bytes >> 10)"))
+  public mutating func sharePrefetch(among partitions: Int) {
+    consumerPreferences.append(("queued.min.messages", "32000"))
+    consumerPreferences.append(("queued.max.messages.kbytes", "\(16 << 10)"))
     let fetch = PrefetchLimits.answerBytes(partitions: max(partitions, 1))
     consumerPreferences.append(("fetch.message.max.bytes", "\(fetch)"))
   }

@@ -26,18 +26,17 @@ public final class KafkaTable {
   ///   - partitions: the topic's partition count; nil asks the cluster.
   ///   - past: reads only records written within this many milliseconds; nil: all records.
   ///
-  /// Throws when the cluster is asked and the topic does not exist or no broker answers within the timeout.
+  /// Throws when the cluster is asked and the topic does not exist or no broker answers within ten seconds.
   public init(
     _ configuration: KafkaConfiguration, topic: String, partitions: Int? = nil,
-    wakeup: Wakeup? = nil, since past: Int64? = nil, timeoutMilliseconds: Int32 = 10_000
+    wakeup: Wakeup? = nil, since past: Int64? = nil
   ) throws(KafkaError) {
     self.topic = topic
     self.past = past
     isDeadly = configuration.isDeadly ?? CrashNotes.leftOut
     let reader = try LogReader(
       configuration, topic: topic, partitions: partitions, fixed: [("auto.offset.reset", "error")],
-      wakeup: wakeup,
-      timeoutMilliseconds: timeoutMilliseconds)
+      wakeup: wakeup, timeoutMilliseconds: 10_000)
     self.reader = reader
     try startAll()
   }

@@ -70,11 +70,9 @@ public final class CertificateAuthority: Sendable {
   }
 
   /// A certificate of the old VoIP service: its one topic stands in extension …6.3.4.
-  public func issueVoIPClient(
-    bundleID: String, validity: Validity = .years(1)
-  ) throws(SigningError) -> IssuedCertificate {
+  public func issueVoIPClient(bundleID: String) throws(SigningError) -> IssuedCertificate {
     let subject = [("UID", bundleID + ".voip"), ("CN", "VoIP Services: \(bundleID)")]
-    return try issue(subject: subject, validity, key: clientKey()) { draft throws(SigningError) in
+    return try issue(subject: subject, .years(1), key: clientKey()) { draft throws(SigningError) in
       try draft.add(NID_ext_key_usage, "clientAuth")
       try draft.add(
         AppleExtension.voipTopics, AppleExtension.list([(bundleID + ".voip", "voip")]))

@@ -193,7 +193,7 @@ public struct Envelope: Sendable {
     let (seen, first) = try cursor.number(.firstSeen, in: record)
     guard first ?? 0 <= OutsideTime.last else { throw cursor.invalid(.firstSeen, seen) }
     firstSeen = first
-    lastReason = try cursor.lastFixedField(.lastReason, in: record)
+    lastReason = try cursor.content(.lastReason, in: record)
     // So far, `dedupKey` has only the scope.
     dedupKey = NotificationID(high: dedupKey.high ^ id.high, low: dedupKey.low ^ id.low)
     if cursor.lineGoesOn(in: record) { try readCarried(record, &cursor) }

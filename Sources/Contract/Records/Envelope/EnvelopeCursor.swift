@@ -37,15 +37,6 @@ struct EnvelopeCursor {
     return range
   }
 
-  /// Reads the last positional field; `lineGoesOn` tells whether keyed fields follow, `step` skips the tab or newline
-  /// after it.
-  @inline(__always)
-  mutating func lastFixedField(
-    _ field: EnvelopeField, in record: Span<UInt8>
-  ) throws(EnvelopeError) -> ByteRange {
-    try content(field, in: record)
-  }
-
   /// Whether another field follows the one just read.
   @inline(__always)
   func lineGoesOn(in record: Span<UInt8>) -> Bool { record[position] == Self.tab }
@@ -139,9 +130,10 @@ struct EnvelopeCursor {
     return EnvelopeError(field: field, problem: .invalid, offset: place ?? Int(range.start))
   }
 
-  /// The bytes up to the next tab or newline, to which `position` moves.
+  /// The bytes up to the next tab or newline, to which `position` moves; `lineGoesOn` tells which of the two it is, and
+  /// `step` skips it.
   @inline(__always)
-  private mutating func content(
+  mutating func content(
     _ field: EnvelopeField, in record: Span<UInt8>
   ) throws(EnvelopeError) -> ByteRange {
     let start = position

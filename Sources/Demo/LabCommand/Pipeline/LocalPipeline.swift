@@ -332,7 +332,7 @@ public final class LocalPipeline {
   }
 
   private func startProgram(
-    _ name: String, _ executable: String, _ arguments: [String], stage: Int, restarts: Bool = true
+    _ name: String, _ executable: String, _ arguments: [String], stage: Int
   ) throws {
     let path = ChildProcess.sibling(executable)
     guard access(path, X_OK) == 0 else {
@@ -342,7 +342,7 @@ public final class LocalPipeline {
     let form = ["--log-format", LogFormat.text.rawValue]
     var program = ChildProgram(
       name, path: path, arguments: arguments + form + (plan.extra[executable] ?? []),
-      logFile: logFile(name), restarts: restarts, stage: stage)
+      logFile: logFile(name), stage: stage)
     program.logLimit = plan.logLimit
     program.holdsStop = true
     program.environment = plan.environment[name] ?? []

@@ -11,17 +11,11 @@ public struct PartitionBounds: Sendable, Equatable {
   public var openAtMost: Int
   /// The maximum number of completed runs above the committed offset. 1,000 with open ranges below 33 and completed
   /// ranges below 32,769 offsets take at most 4,000 characters, so the whole map fits into the commit's metadata.
-  public var runsAtMost: Int
+  public let runsAtMost = 1_000
   /// The maximum distance between the oldest open record and the newest one: one bit each, and the span of a map.
-  public var spanAtMost: Int64
+  public let spanAtMost = OffsetMap.spanAtMost
 
-  public init(
-    openAtMost: Int = 2_000, runsAtMost: Int = 1_000, spanAtMost: Int64 = OffsetMap.spanAtMost
-  ) {
-    self.openAtMost = openAtMost
-    self.runsAtMost = runsAtMost
-    self.spanAtMost = spanAtMost
-  }
+  public init(openAtMost: Int = 2_000) { self.openAtMost = openAtMost }
 
   /// The number of further records that may be taken; 0 if a bound is reached.
   public func allowance(open: Int, runs: Int, span: Int64) -> Int {
