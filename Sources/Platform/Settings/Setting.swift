@@ -123,10 +123,9 @@ extension Setting {
   }
 
   public static func choice(
-    _ name: String, of words: [String], default word: String? = nil, required: Bool = false,
-    _ documentation: String
+    _ name: String, of words: [String], default word: String? = nil, _ documentation: String
   ) -> Setting {
-    Setting(name, .choice(words), default: word, required: required, documentation)
+    Setting(name, .choice(words), default: word, documentation)
   }
 
   public static func list(
@@ -137,15 +136,15 @@ extension Setting {
   }
 
   public static func endpoint(
-    _ name: String, default text: String? = nil, required: Bool = false, _ documentation: String
+    _ name: String, default text: String? = nil, _ documentation: String
   ) -> Setting {
-    Setting(name, .endpoint, default: text, required: required, documentation)
+    Setting(name, .endpoint, default: text, documentation)
   }
 
   public static func endpoints(
-    _ name: String, default text: String? = nil, required: Bool = false, _ documentation: String
+    _ name: String, default text: String? = nil, _ documentation: String
   ) -> Setting {
-    Setting(name, .endpoints, default: text, required: required, documentation)
+    Setting(name, .endpoints, default: text, documentation)
   }
 
   public static func kafkaName(

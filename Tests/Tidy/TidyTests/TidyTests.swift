@@ -4,10 +4,6 @@ import Testing
 /// Rules of this repository that a machine can check.
 @Suite struct TidyTests {
   private let repository = Repository()
-  private let flats: Set<Substring> = [
-    "Contract", "Platform", "Ingest", "Sender", "Signer", "Feedback", "API", "Webhooks", "Schedule",
-    "Operator", "Demo", "Simulator",
-  ]
 
   @Test func `the repository is found`() {
     let hasPackage = repository.exists("Package.swift")
@@ -15,13 +11,10 @@ import Testing
     #expect(!repository.swiftPaths.isEmpty)
   }
 
-  @Test func `every source lies in a target of one of the flats`() {
-    for path in repository.paths where path.hasPrefix("Sources/") {
-      let parts = path.split(separator: "/")
-      #expect(parts.count >= 4 && flats.contains(parts[1]), "\(path)")
-    }
-    for path in repository.paths where path.hasPrefix("Tests/") {
-      #expect(path.split(separator: "/").count >= 4, "\(path)")
+  @Test func `every source and test lies in a target`() throws {
+    let targets = try Manifest.targets().map { "\($0.path)/" }
+    for path in repository.swiftPaths where path != "Package.swift" {
+      #expect(targets.contains(where: path.hasPrefix), "\(path)")
     }
   }
 
