@@ -40,14 +40,14 @@ final class ScriptedLoop {
   var logs: [Log] = []
   private let partitionsOfALane: Int
   private var apps: [UInt64: String] = [:]
-  private var generation: UInt64 = 0
+  var generation: UInt64 = 0
   /// By slot: the number and the facts of the push in it.
   private var taken: [UInt32: Record] = [:]
-  private var sockets: [ConnectionID: ScriptedSocket] = [:]
+  var sockets: [ConnectionID: ScriptedSocket] = [:]
   private var lookUps: [Int32] = []
-  private var resets: [(slot: UInt32, connection: ConnectionID)] = []
-  private var closing: [(connection: ConnectionID, isFailure: Bool)] = []
-  private var pings: [ConnectionID] = []
+  var resets: [(slot: UInt32, connection: ConnectionID)] = []
+  var closing: [(connection: ConnectionID, isFailure: Bool)] = []
+  var pings: [ConnectionID] = []
   private var producedAt: [Int: UInt64] = [:]
   private var outcomes: [Origin] = []
 
@@ -98,53 +98,6 @@ final class ScriptedLoop {
   }
 
   var wall: Int64 { Self.epoch + Int64(now) }
-
-  // MARK: Credentials
-
-  /// A record of the provider tokens' topic.
-  ///
-  /// - Parameter age: seconds since it was signed.
-  func publishToken(_ key: String = "key", apps: [String] = ["app"], age: Int64 = 5) {
-    generation += 1
-    update(
-      .token(
-        ProviderTokenBook.Entry(
-          credential: key, teamID: "t", keyID: key, scope: .any, apps: apps,
-          stamp: .init(issuedAt: wall / 1_000 - age, generation: generation),
-          token: Array("\(key) \(generation)".utf8))))
-  }
-
-  func withdrawToken(_ key: String = "key") { update(.removed(credential: key)) }
-
-  private func update(_ update: ProviderTokenBook.Update) {
-    dispatcher.beginTurn(now: now, wall: wall)
-    dispatcher.updateTokens([update], isComplete: true)
-    dispatcher.applyTokens()
-    perform()
-  }
-
-  /// The topic of provider tokens was read to its end, and nothing is on it.
-  func findNoTokens() {
-    dispatcher.updateTokens([], isComplete: true)
-    dispatcher.applyTokens()
-    perform()
-  }
-
-  /// Certificates were read again.
-  ///
-  /// - Parameter places: where each of those before stands now.
-  func setCertificates(_ entries: [CertificateBook.Entry], places: [Int?] = []) {
-    dispatcher.beginTurn(now: now, wall: wall)
-    dispatcher.updateCertificates(entries, places: places)
-    perform()
-  }
-
-  /// A certificate for these apps, for so many seconds.
-  func certificate(_ apps: [String], for seconds: Int64 = 8_640_000) -> CertificateBook.Entry {
-    CertificateBook.Entry(apps: apps, scope: .any, expiresAt: wall / 1_000 + seconds)
-  }
-
-  var paces: [PaceSnapshot] { dispatcher.paces }
 
   // MARK: Records
 
@@ -217,41 +170,6 @@ final class ScriptedLoop {
   var isStopping: Bool { dispatcher.isStopping }
   /// Outcomes that Kafka has not acknowledged.
   var unacknowledged: Int { dispatcher.unacknowledged }
-
-  // MARK: What the gateway does
-
-  /// All addresses answer so.
-  func answer(_ reply: @escaping (ScriptedRequest) -> ScriptedReply) {
-    for address in gateways.indices { gateways[address].reply = reply }
-  }
-
-  /// All connects end so.
-  func connect(_ deed: ConnectDeed) {
-    for address in gateways.indices { gateways[address].connect = { _ in deed } }
-  }
-
-  /// What is held is answered now.
-  func answerHeld(_ reply: ScriptedReply = .accepted(after: 0)) {
-    for id in sockets.keys {
-      for index in sockets[id]!.streams.indices {
-        if case .hold = sockets[id]!.streams[index].reply {
-          sockets[id]!.streams[index].reply = reply
-        }
-      }
-    }
-  }
-
-  /// Something comes on a connection (from 1), or on all of them.
-  func tell(_ notice: ScriptedSocket.Notice, on connection: Int? = nil) {
-    for id in sockets.keys where connection == nil || sockets[id]!.number == connection {
-      sockets[id]!.notices.append(notice)
-    }
-  }
-
-  /// Nothing is heard on a connection (from 1) any more.
-  func silence(_ connection: Int) {
-    for id in sockets.keys where sockets[id]!.number == connection { sockets[id]!.isSilent = true }
-  }
 
   // MARK: Turns
 
@@ -354,138 +272,7 @@ final class ScriptedLoop {
     perform()
   }
 
-  // MARK: Connections
-
-  private static func address(_ place: Int) -> PeerAddress {
-    PeerAddress(bytes: [10, 0, 0, UInt8(place + 1)], port: 443)!
-  }
-
-  private func hear(_ id: ConnectionID) {
-    guard let socket = sockets[id], !socket.isSilent else { return }
-    guard socket.isUp else { return establish(id, socket) }
-    while let notice = sockets[id]?.notices.first {
-      sockets[id]!.notices.removeFirst()
-      take(notice, id)
-    }
-    for stream in sockets[id]?.streams ?? [] where stream.isDue(now) { deal(stream, id) }
-  }
-
-  private func take(_ notice: ScriptedSocket.Notice, _ id: ConnectionID) {
-    switch notice {
-    case .limit(let limit):
-      sockets[id]!.limit = limit
-      dispatcher.touched(id, limit: limit)
-      dispatcher.settings(id, limit: limit)
-    case .goAway(let last, let reason):
-      dispatcher.touched(id, limit: sockets[id]!.limit)
-      for stream in sockets[id]!.streams where stream.number > last {
-        unanswered(stream.slot, id, isUnprocessed: true)
-      }
-      dispatcher.goAway(id, reason)
-    case .broken: lose(id, isFailure: true)
-    }
-    perform()
-  }
-
-  private func deal(_ stream: ScriptedSocket.Stream, _ id: ConnectionID) {
-    // An earlier one may have ended the connection, or this stream.
-    guard sockets[id]?.isSilent == false, let place = sockets[id]?.place(of: stream.slot) else {
-      return
-    }
-    dispatcher.touched(id, limit: sockets[id]!.limit)
-    switch stream.reply {
-    case .answer(let response, _, let retryAfter):
-      close(stream.slot, id)
-      if response.kind == .accepted {
-        dispatcher.accepted(stream.slot)
-      } else {
-        dispatcher.refused(stream.slot, response, retryAfter: retryAfter)
-      }
-      perform()
-    case .hold: break
-    case .refusedStream: unanswered(stream.slot, id, isUnprocessed: true)
-    case .reset: unanswered(stream.slot, id, isUnprocessed: false)
-    case .goAway(let last, let reason):
-      sockets[id]!.streams[place].reply = .accepted(after: 0)
-      take(.goAway(last: last, reason), id)
-    case .broken: lose(id, isFailure: true)
-    case .silence: sockets[id]!.isSilent = true
-    }
-  }
-
-  private func establish(_ id: ConnectionID, _ socket: ScriptedSocket) {
-    switch socket.deed {
-    case .served: settle(id)
-    case .refused: lose(id, isFailure: true)
-    case .silence, .unreachable: break
-    case .noHello: come(id, isMade: false)
-    case .noSettings: come(id, isMade: true)
-    case .slow(let stage):
-      let stages = (now - socket.startedAt) / stage
-      if stages > 0 { come(id, isMade: stages > 1) }
-      if stages > 2 { settle(id) }
-    case .goAway(let reason):
-      come(id, isMade: true)
-      dispatcher.goAway(id, reason)
-    }
-    perform()
-  }
-
-  /// TCP is up, and TLS.
-  private func come(_ id: ConnectionID, isMade: Bool) {
-    if sockets[id]?.isReached == false {
-      sockets[id]!.isReached = true
-      dispatcher.advanced(id)
-    }
-    if isMade, sockets[id]?.isMade == false {
-      sockets[id]!.isMade = true
-      dispatcher.connected(id)
-    }
-  }
-
-  private func settle(_ id: ConnectionID) {
-    come(id, isMade: true)
-    let limit = gateways[sockets[id]!.address].streams
-    sockets[id]!.isUp = true
-    sockets[id]!.limit = limit
-    dispatcher.settings(id, limit: limit)
-    dispatcher.touched(id, limit: limit)
-  }
-
-  private func close(_ slot: UInt32, _ id: ConnectionID) {
-    if let place = sockets[id]?.place(of: slot) { sockets[id]!.streams.remove(at: place) }
-  }
-
-  private func unanswered(
-    _ slot: UInt32, _ id: ConnectionID, isUnprocessed: Bool, isLost: Bool = false
-  ) {
-    close(slot, id)
-    dispatcher.unanswered(slot, isUnprocessed: isUnprocessed, isLost: isLost)
-    perform()
-  }
-
-  private func lose(_ id: ConnectionID, isFailure: Bool) {
-    guard let socket = sockets[id] else { return }
-    for stream in socket.streams {
-      unanswered(stream.slot, id, isUnprocessed: false, isLost: true)
-    }
-    sockets[id] = nil
-    dispatcher.closed(id, isFailure: isFailure)
-    perform()
-  }
-
-  /// What the dispatcher gave up ends with the turn, and PINGs are answered.
-  private func endStreams() {
-    while let (slot, id) = resets.popLast() {
-      if sockets[id]?.place(of: slot) != nil { unanswered(slot, id, isUnprocessed: false) }
-    }
-    while let id = pings.popLast() {
-      guard sockets[id]?.isSilent == false else { continue }
-      dispatcher.ponged(id)
-      perform()
-    }
-    while let (id, isFailure) = closing.popLast() { lose(id, isFailure: isFailure) }
-  }
+  // MARK: Actions
 
   func perform() {
     while let action = dispatcher.nextAction() { perform(action) }
