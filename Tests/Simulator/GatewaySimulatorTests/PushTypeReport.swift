@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 
+@testable import GatewaySimulator
+
 /// The rules of each push type as text, for the simulator's documentation.
-public enum PushTypeReport {
+enum PushTypeReport {
   /// The table as Markdown, one row per push type.
-  public static var text: String {
+  static var text: String {
     var lines = [
       "| `apns-push-type` | topic | priorities | without a priority | certificate | largest body |",
       "|---|---|---|---|---|---|",
