@@ -34,10 +34,8 @@ struct DeadLetterScan {
             TopicPartition(topic: topic, partition: partition), timeoutMilliseconds: 10_000))
       }
       self.marks = marks
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 

@@ -65,10 +65,8 @@ public enum TopicsCreateCommand: Service {
       if let lacking = wait.wait(timeLimit: TimeLimit(milliseconds: 10_000)) {
         throw ServiceFailure("not every broker has the topics yet: \(lacking)")
       }
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 

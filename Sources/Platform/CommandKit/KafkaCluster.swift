@@ -21,10 +21,8 @@ public struct KafkaCluster {
       try Self.awaitAnswer(admin, context, timeLimit)
       self.configuration = configuration
       self.admin = admin
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 
@@ -72,10 +70,8 @@ public struct KafkaCluster {
           "Kafka has not acknowledged it within 20s, and may have it or not: \(reason)")
       }
       if let error = producer.drainDeliveries().lazy.compactMap(\.refused).first { throw error }
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 

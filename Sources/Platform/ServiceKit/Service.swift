@@ -57,4 +57,9 @@ public struct ServiceFailure: Error, Sendable, CustomStringConvertible {
     self.description = description
     self.status = status
   }
+
+  /// The error itself if it is one, otherwise one of its words.
+  public init(_ error: any Error) {
+    self = error as? ServiceFailure ?? ServiceFailure("\(error)")
+  }
 }

@@ -39,10 +39,8 @@ public enum SenderService: Service {
           context)
       else { return }
       try start(settings, context, names, cluster).run()
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 

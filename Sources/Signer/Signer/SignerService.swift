@@ -44,10 +44,8 @@ public enum SignerService: Service {
         return
       }
       try SignerWorker(settings, context, names, cluster).run()
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 }

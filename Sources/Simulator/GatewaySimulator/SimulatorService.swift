@@ -40,10 +40,8 @@ public enum SimulatorService: Service {
         InputEnd.wait(STDIN_FILENO, or: context.signals)
       }
       simulator.wait()
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 }

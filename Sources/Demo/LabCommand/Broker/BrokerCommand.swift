@@ -122,10 +122,8 @@ public enum BrokerCommand: Service {
       }
       defer { if let file = settings.addressFile { try? File.remove(file) } }
       watch.run(everyMilliseconds: checkInterval)
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 

@@ -84,10 +84,8 @@ public enum DemoCommand: Service {
       guard report.problems.isEmpty else {
         throw ServiceFailure("the audit failed; logs are in \(place.folder)/logs")
       }
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 }

@@ -94,10 +94,8 @@ public enum UpCommand: Service {
         throw error
       }
       if let failure = stop(pipeline, &errors, context) { throw failure }
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 

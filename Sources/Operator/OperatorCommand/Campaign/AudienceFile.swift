@@ -115,10 +115,8 @@ final class AudienceFile {
         progress?.update(count: tokens, fraction: fraction, note: "waiting for Kafka")
       }
       return tokens
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
   }
 

@@ -101,10 +101,8 @@ struct ControlTopic: Sendable {
         let cause = table.lastError.map { ": \($0)" } ?? ""
         throw ServiceFailure("\(table.topic) could not be read to its end\(cause)")
       }
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
     return found
   }

@@ -69,10 +69,8 @@ public enum ScheduleListCommand: Service {
         return
       }
       try list(reader, settings, context)
-    } catch let failure as ServiceFailure {
-      throw failure
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
     if context.signals.isStopping { throw context.signals.interrupted("not all was listed") }
   }
