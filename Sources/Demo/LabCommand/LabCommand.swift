@@ -20,10 +20,9 @@ public enum LabCommand {
 }
 
 /// `martlet completion -- words up …`: completes the settings of this program's commands.
-enum LabCompletion: Service {
+enum LabCompletion: Command {
   static let name = "completion"
   static let summary = "Completes the commands of this program, for martlet completion."
-  static let reportsCounters = false
   static let table = SettingTable(
     [], operands: .init("words WORD", 1...10_000, "The words that were typed so far."))
 

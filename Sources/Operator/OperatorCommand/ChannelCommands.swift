@@ -3,7 +3,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet channels create`: creates a broadcast channel.
-public enum ChannelsCreateCommand: Service {
+public enum ChannelsCreateCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(
       .choice(
@@ -21,7 +21,6 @@ public enum ChannelsCreateCommand: Service {
   public static let name = "channels create"
   public static let summary =
     "Creates a broadcast channel for an app's Live Activities and prints its id."
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -38,7 +37,7 @@ public enum ChannelsCreateCommand: Service {
 }
 
 /// `martlet channels list`: lists the channels of an app, or shows one of them.
-public enum ChannelsListCommand: Service {
+public enum ChannelsListCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(
       .text(
@@ -53,7 +52,6 @@ public enum ChannelsListCommand: Service {
   public static let name = "channels list"
   public static let summary =
     "Prints the ids of an app's broadcast channels, one per line; with --channel what that one is."
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
@@ -72,7 +70,7 @@ public enum ChannelsListCommand: Service {
 }
 
 /// `martlet channels delete`: deletes a channel permanently.
-public enum ChannelsDeleteCommand: Service {
+public enum ChannelsDeleteCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(.text("channel", placeholder: "ID", "The channel's id, in base64."))
     fileprivate var channel: String
@@ -86,7 +84,6 @@ public enum ChannelsDeleteCommand: Service {
   public static let summary =
     "Deletes a broadcast channel. Its id is never used again; broadcasts that APNs has stored may"
     + " still arrive."
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

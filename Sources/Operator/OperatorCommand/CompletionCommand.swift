@@ -4,7 +4,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet completion SHELL`: prints the script that completes this command in a shell.
-public enum CompletionCommand: Service {
+public enum CompletionCommand: Command {
   /// The requested text.
   public enum Settings: Sendable {
     case script(String)
@@ -15,7 +15,6 @@ public enum CompletionCommand: Service {
   public static let name = "completion"
   public static let summary =
     "Prints a completion script for a shell: commands, settings and their values."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     [],
     operands: .init(

@@ -8,7 +8,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet dead-letters list`: lists dead letters with their reasons; with a position or id, shows one in full.
-public enum DeadLettersListCommand: Service {
+public enum DeadLettersListCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -28,7 +28,6 @@ public enum DeadLettersListCommand: Service {
   public static let summary =
     "Lists dead letters, one per line: position, time, reason and app. With a position or an id it shows those whole, with"
     + " their payloads. Reads to the current end of the topic. Device tokens are shortened unless --reveal is given."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
@@ -113,7 +112,7 @@ public enum DeadLettersListCommand: Service {
 }
 
 /// `martlet dead-letters replay`: sends dead letters back to their topics.
-public enum DeadLettersReplayCommand: Service {
+public enum DeadLettersReplayCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -141,7 +140,6 @@ public enum DeadLettersReplayCommand: Service {
     + " letter ends as deduplicated while its partition's apns-id window contains the first (by default"
     + " the last 20,000 notifications of the partition, docs/guarantees.md); after that it is sent again. It asks before"
     + " it replays more than \(fewLetters), or without a filter."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(

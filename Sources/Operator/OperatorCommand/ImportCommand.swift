@@ -9,7 +9,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet import FILE`: produces requests from a file to `push.requests`.
-public enum ImportCommand: Service {
+public enum ImportCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-import")
     var file = ""
@@ -41,7 +41,6 @@ public enum ImportCommand: Service {
   public static let summary =
     "Produces the lines of a file (NDJSON, one request per line) to the requests topic, unchanged."
     + " An invalid request is produced too: it becomes a dead letter and is reported."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(

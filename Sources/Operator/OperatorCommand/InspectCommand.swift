@@ -8,7 +8,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet inspect TOPIC`: shows the records of a topic in readable form.
-public enum InspectCommand: Service {
+public enum InspectCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-inspect")
     var topic = ""
@@ -47,7 +47,6 @@ public enum InspectCommand: Service {
   public static let summary =
     "Prints the records of a topic as a table: time, outcome, reason, app, device and id of each, as far as it names them;"
     + " with --json all of it, an object in each line. Device tokens are shortened; provider tokens are never shown."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(

@@ -6,7 +6,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet keys api NAME`: creates a key for the HTTP API.
-public enum KeysAPICommand: Service {
+public enum KeysAPICommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var name = ""
 
@@ -67,7 +67,6 @@ public enum KeysAPICommand: Service {
   public static let summary =
     "Makes a key for clients of martlet-api, prints it once, and adds its entry to the file of API keys. The file has"
     + " only its SHA-256."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self,
     operands: .init("NAME", 1...1, "Whose key it is, for logs; at most 64 bytes, once in a file."))

@@ -6,7 +6,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet topics check`: checks the topics of a cluster against what Martlet needs.
-public enum TopicsCheckCommand: Service {
+public enum TopicsCheckCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
     var topics: [TopicSpecification] = []
@@ -26,7 +26,6 @@ public enum TopicsCheckCommand: Service {
     "Compares the topics of a Kafka cluster with what martlet topics create creates: partitions, cleanup.policy,"
     + " retention.ms, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing or differs."
     + " Changes nothing."
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

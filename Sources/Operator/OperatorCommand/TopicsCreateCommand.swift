@@ -6,7 +6,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet topics create`: creates the topics on a real cluster.
-public enum TopicsCreateCommand: Service {
+public enum TopicsCreateCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
     var topics: [TopicSpecification] = []
@@ -37,7 +37,6 @@ public enum TopicsCreateCommand: Service {
   public static let name = "topics create"
   public static let summary =
     "Creates Martlet's topics on a Kafka cluster and reports which of them already exist."
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

@@ -46,6 +46,13 @@ extension Service {
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] { [] }
 }
 
+/// A command that somebody waits for: it prints no counters.
+public protocol Command: Service {}
+
+extension Command {
+  public static var reportsCounters: Bool { false }
+}
+
 /// Why a program gives up: what happened, the likely cause and what to do about it.
 public struct ServiceFailure: Error, Sendable, CustomStringConvertible {
   public let description: String

@@ -5,7 +5,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet demo`: sends a day's worth of requests through the whole pipeline, and audits every one.
-public enum DemoCommand: Service {
+public enum DemoCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     /// An existing cluster; nil for an embedded broker.
     var kafka: KafkaConfiguration?
@@ -51,7 +51,6 @@ public enum DemoCommand: Service {
 
   public static let name = LabProgram.demo.rawValue
   public static let summary = LabProgram.demo.summary
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

@@ -5,7 +5,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet keys generate FOLDER`: generates keys and certificates.
-public enum KeysGenerateCommand: Service {
+public enum KeysGenerateCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var folder = KeyFolder("")
     var keyID = ""
@@ -49,7 +49,6 @@ public enum KeysGenerateCommand: Service {
 
   public static let name = LabProgram.keysGenerate.rawValue
   public static let summary = LabProgram.keysGenerate.summary
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self,
     operands: .init("FOLDER", 1...1, "Folder for the files; created if it does not exist."))

@@ -9,7 +9,7 @@ public import Settings
 import Telemetry
 
 /// `martlet up`: runs everything on one machine.
-public enum UpCommand: Service {
+public enum UpCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     /// The cluster to use; nil for an embedded broker.
     var cluster: KafkaConfiguration?
@@ -61,7 +61,6 @@ public enum UpCommand: Service {
 
   public static let name = LabProgram.up.rawValue
   public static let summary = LabProgram.up.summary
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

@@ -10,12 +10,11 @@ public import ServiceKit
 public import Settings
 
 /// `martlet campaign cancel NAME`: ends a campaign.
-public enum CampaignCancelCommand: Service {
+public enum CampaignCancelCommand: Command {
   public static let name = "campaign cancel"
   public static let summary =
     "Ends a campaign: it addresses no further devices, and what senders have not sent yet ends as cancelled. Says how far"
     + " the campaign is then. --by ends all campaigns that an API key or a person has started."
-  public static let reportsCounters = false
   private static let by = SettingKey<String?>.text(
     "by", placeholder: "WHO",
     "In place of NAME: all campaigns that this has started, the name of an API key or what martlet campaign list NAME has"

@@ -11,7 +11,7 @@ import Store
 import Telemetry
 
 /// `martlet campaign list`: the campaigns and their progress; `martlet campaign list NAME`: one of them.
-public enum CampaignListCommand: Service {
+public enum CampaignListCommand: Command {
   public struct Settings: Sendable {
     let database: String
     let app: String?
@@ -25,7 +25,6 @@ public enum CampaignListCommand: Service {
     "Lists the campaigns of which martlet-scheduler knows, the newest first: state, devices addressed of those in the"
     + " audience, how fast it is, how long it will take, and outcomes. With a NAME it shows that campaign as JSON: its"
     + " audience, how far and how fast it is, and its pushes by outcome."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     [
       CommandSettings.schedule.setting, CampaignName.app.setting, CampaignName.environment.setting,

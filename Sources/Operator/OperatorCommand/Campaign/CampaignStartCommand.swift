@@ -15,7 +15,7 @@ public import Settings
 import Telemetry
 
 /// `martlet campaign start FILE`: sends a request to every device of an audience.
-public enum CampaignStartCommand: Service {
+public enum CampaignStartCommand: Command {
   public struct Settings: Sendable {
     let kafka: KafkaConfiguration
     let names: TopicNames
@@ -34,7 +34,6 @@ public enum CampaignStartCommand: Service {
     + " another campaign of the app with it is not started until 30 days after the end of the first. --tokens names a file of device"
     + " tokens, one a line, as its audience. With --database the command waits"
     + " until martlet-scheduler has the campaign, and fails if the app has a campaign of the name. Another app's of the same name is another campaign."
-  public static let reportsCounters = false
   private static let tokens = SettingKey<String?>.path(
     "tokens", placeholder: "FILE",
     "A file of device tokens, one a line, in place of an audience. Each line is checked first; then they are written to"

@@ -6,7 +6,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet console`: one web page that shows the state of the pipeline.
-public enum ConsoleCommand: Service {
+public enum ConsoleCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var source = StatusSource()
 
@@ -29,7 +29,6 @@ public enum ConsoleCommand: Service {
   public static let summary =
     "Serves one web page that shows the pipeline as it flows, live, from the status pages of its processes."
     + " It holds no secret, but do not expose it."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, operands: StatusSource.operands)
 

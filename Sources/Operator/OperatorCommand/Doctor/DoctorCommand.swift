@@ -6,7 +6,7 @@ public import Settings
 import Telemetry
 
 /// `martlet doctor`: finds errors in a deployment before or while it runs.
-public enum DoctorCommand: Service {
+public enum DoctorCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(
       .text(
@@ -37,7 +37,6 @@ public enum DoctorCommand: Service {
     + " what to do about what is wrong: runs each installed program with --check and its file of the settings folder"
     + " (ingest.properties, sender.properties, signer.properties, feedback.properties, and if they are there"
     + " api.properties, webhooks.properties, scheduler.properties and canary.properties). Changes nothing. Exits with status 1 if there is an error."
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

@@ -11,7 +11,7 @@ import Telemetry
 
 /// `martlet pace`: lists the paces; `martlet pace KIND NAME RATE`: limits the pushes of an app, a lane or a group, or
 /// to a device, to a number per unit of time.
-public enum PaceCommand: Service {
+public enum PaceCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
@@ -48,7 +48,6 @@ public enum PaceCommand: Service {
     + " more of it. What is too much waits in Kafka, and its expirations still apply. With none in place of RATE it removes"
     + " the pace: pushes that were moved to a retry topic follow after its delay, at most 15 minutes. Without RATE it shows"
     + " the pace, and without anything all paces."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(

@@ -10,7 +10,7 @@ public import Settings
 import Telemetry
 
 /// `martlet pause`: pauses the pushes of an app, a lane or a campaign until they are resumed, or lists what is paused.
-public enum PauseCommand: Service {
+public enum PauseCommand: Command {
   public struct Settings: Sendable {
     let target: PauseTarget
     let reason: String?
@@ -21,7 +21,6 @@ public enum PauseCommand: Service {
     "Pauses the pushes of an app, of a lane, or of a campaign, which addresses no further devices: they wait in Kafka until"
     + " martlet resume, and their expirations still apply. Pushes in flight are not affected. Without any of them it lists"
     + " what is paused."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     PauseTarget.settings + [CommandSettings.reason.setting], kafkaProperties: true,
     operands: PauseTarget.operands)

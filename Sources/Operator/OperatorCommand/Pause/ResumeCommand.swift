@@ -7,7 +7,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet resume`: resumes the pushes of a paused app, lane or campaign.
-public enum ResumeCommand: Service {
+public enum ResumeCommand: Command {
   public struct Settings: Sendable {
     let target: PauseTarget
   }
@@ -16,7 +16,6 @@ public enum ResumeCommand: Service {
   public static let summary =
     "Resumes a paused app, lane or campaign. Pushes of an app or a campaign that were moved to a retry topic follow after its"
     + " delay, at most 15 minutes."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     PauseTarget.settings, kafkaProperties: true, operands: PauseTarget.operands)
 

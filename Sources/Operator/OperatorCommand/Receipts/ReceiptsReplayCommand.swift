@@ -7,7 +7,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet receipts replay`: sends notifications again that ended without being accepted.
-public enum ReceiptsReplayCommand: Service {
+public enum ReceiptsReplayCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-receipts")
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
@@ -34,7 +34,6 @@ public enum ReceiptsReplayCommand: Service {
     + " their records on the lanes, which have them as long as Kafka keeps them. They keep their apns-ids, and are"
     + " requested as of now. What was delivered since is left out, and a second replay of a receipt ends as"
     + " deduplicated. It asks before it sends more than \(few) again."
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

@@ -12,7 +12,7 @@ import Store
 import Telemetry
 
 /// `martlet schedule cancel ID`: cancels a scheduled request.
-public enum ScheduleCancelCommand: Service {
+public enum ScheduleCancelCommand: Command {
   public struct Settings: Sendable {
     let kafka: KafkaConfiguration
     let names: TopicNames
@@ -25,7 +25,6 @@ public enum ScheduleCancelCommand: Service {
     "Cancels a request that waits for its send_at. Two seconds before its time it is sure not to be sent; later it may be"
     + " on its way. The cancellation also concerns a request with this id that was written before and is not scheduled"
     + " yet; where none waits the command says so, and fails."
-  public static let reportsCounters = false
   private static let app = SettingKey<String>.text(
     "app", placeholder: "APP", "The request's app.")
   public static let table = SettingTable(

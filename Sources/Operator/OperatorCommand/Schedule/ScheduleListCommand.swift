@@ -11,7 +11,7 @@ import Telemetry
 
 /// `martlet schedule list`: lists the scheduled requests, the next one first; `martlet schedule list ID`: shows one as
 /// it was produced.
-public enum ScheduleListCommand: Service {
+public enum ScheduleListCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     @Declared(CommandSettings.schedule) var database: String
     @Declared(CommandSettings.app) fileprivate var app: String?
@@ -34,7 +34,6 @@ public enum ScheduleListCommand: Service {
   public static let summary =
     "Lists the requests that wait for their send_at, the next one first: when, app, environment and id. With an ID, and"
     + " --app, it shows that request as it was produced, or says that it was cancelled."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, operands: .init("ID", 0...1, "The id of one request."))
 

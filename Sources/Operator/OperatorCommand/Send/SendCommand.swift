@@ -12,7 +12,7 @@ public import Settings
 import Telemetry
 
 /// `martlet send`: sends one push from the command line, and prints the outcome.
-public enum SendCommand: Service {
+public enum SendCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     fileprivate var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-send")
     fileprivate var push = PushWords()
@@ -33,7 +33,6 @@ public enum SendCommand: Service {
   public static let summary =
     "Sends one push: checks the request as martlet-ingest does, produces it, waits for its receipt and prints the outcome in"
     + " one line. Exit status 1 if it was not delivered. For tests and single messages; martlet import sends many."
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

@@ -5,7 +5,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet status`: the state of the pipeline, from the status pages of its processes.
-public enum StatusCommand: Service {
+public enum StatusCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var source = StatusSource()
 
@@ -26,7 +26,6 @@ public enum StatusCommand: Service {
   public static let summary =
     "Shows the state of the pipeline: which processes are ready, rates, outcomes, backlog, latency and what is held"
     + " back. Exit status 0 if the pipeline is ready, 3 if it is degraded (something needs a look), 1 if it is blocked."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, operands: StatusSource.operands)
 

@@ -10,7 +10,7 @@ public import Settings
 import TokenFiles
 
 /// `martlet tokens import FILE`: produces device tokens from a file to `push.devices`.
-public enum TokensImportCommand: Service {
+public enum TokensImportCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
     var file = ""
@@ -67,7 +67,6 @@ public enum TokensImportCommand: Service {
   public static let summary =
     "Registers the device tokens of a file by producing them to the devices topic; invalid tokens of the file go"
     + " to the feedback topic as answers of APNs. Reports every error with its line and field, and continues."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("FILE", 1...1, "The file; - is standard input."))

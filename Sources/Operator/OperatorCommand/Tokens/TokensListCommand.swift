@@ -13,7 +13,7 @@ import Store
 import Telemetry
 
 /// `martlet tokens list`: lists device tokens of the database, one per line, for people or for `martlet tokens import`.
-public enum TokensListCommand: Service {
+public enum TokensListCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     fileprivate var selection = TokenSelection()
 
@@ -53,7 +53,6 @@ public enum TokensListCommand: Service {
     "Lists device tokens of the database with app, environment and state, in the order of the tokens; with --user those of"
     + " a user, by app and age, with what they are for and how long ago they were registered. With --json it exports them"
     + " for martlet tokens import and for other programs. The database may be in use."
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

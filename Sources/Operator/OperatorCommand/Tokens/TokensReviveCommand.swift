@@ -11,7 +11,7 @@ public import Settings
 import Store
 
 /// `martlet tokens revive TOKEN…`: registers tokens now, so that pushes are sent to them again.
-public enum TokensReviveCommand: Service {
+public enum TokensReviveCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
     var tokens: [String] = []
@@ -29,7 +29,6 @@ public enum TokensReviveCommand: Service {
   public static let summary =
     "Makes invalid tokens valid again: produces a registration with the current time and the details in the database to"
     + " the devices topic for each. For tokens that were reported by mistake; APNs may report them again."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("TOKEN", 1...1_000, "Device tokens, hex digits."))

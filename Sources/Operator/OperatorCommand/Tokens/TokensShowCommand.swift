@@ -9,7 +9,7 @@ import Store
 import Telemetry
 
 /// `martlet tokens show TOKEN`: shows what is known about a device token, and its history.
-public enum TokensShowCommand: Service {
+public enum TokensShowCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var token = ""
     fileprivate var selection = TokenSelection()
@@ -21,7 +21,6 @@ public enum TokensShowCommand: Service {
   public static let name = "tokens show"
   public static let summary =
     "Shows a device token: whether it is registered, removed or invalid, since when and why, and its history."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, operands: .init("TOKEN", 1...1, "A device token, hex digits."))
 

@@ -9,7 +9,7 @@ import Store
 import Telemetry
 
 /// `martlet tokens waves`: shows waves of responses that call tokens invalid, and decides on them.
-public enum TokensWavesCommand: Service {
+public enum TokensWavesCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     fileprivate var selection = TokenSelection()
     @Declared(
@@ -38,7 +38,6 @@ public enum TokensWavesCommand: Service {
     "Lists waves of answers that call an abnormal number of an app's tokens bad or unregistered: how many tokens each"
     + " holds, how many of its devices have registered since, and what was decided. With --release or --reject it writes"
     + " the decision about those of an app to the database; processes with databases of their own need one each."
-  public static let reportsCounters = false
   public static let table = SettingTable(declaredBy: Settings.self)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

@@ -8,7 +8,7 @@ public import ServiceKit
 public import Settings
 
 /// `martlet trace ID`: shows what happened to a notification, hop by hop.
-public enum TraceCommand: Service {
+public enum TraceCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
     var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-trace")
     var wanted = TraceSubject.Wanted.id("")
@@ -49,7 +49,6 @@ public enum TraceCommand: Service {
   public static let summary =
     "Shows the way of a notification: each record about it on the topics, in the order of time, with the gaps."
     + " Takes a request id or an apns-id, or with --token a device token."
-  public static let reportsCounters = false
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("ID", 1...1, "A request id, an apns-id, or a device token."))
