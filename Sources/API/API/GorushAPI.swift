@@ -17,9 +17,7 @@ enum GorushAPI {
   }()
 
   /// The key of a request; without `Authorization`, which gorush does not use, the one named by a setting.
-  private static func key(
-    _ api: APIContext, _ exchange: StreamExchange
-  ) throws(Problem) -> APIKey {
+  private static func key(_ api: APIContext, _ exchange: StreamExchange) throws(Problem) -> APIKey {
     guard exchange.header("Authorization") == nil, let name = api.settings.gorushKey else {
       return try api.key(exchange)
     }

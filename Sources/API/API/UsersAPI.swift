@@ -95,9 +95,7 @@ enum UsersAPI {
     }
   }
 
-  private static func record(
-    _ change: ScheduleErasure.Change, _ request: APIRequest
-  ) -> APIRecord {
+  private static func record(_ change: ScheduleErasure.Change, _ request: APIRequest) -> APIRecord {
     let (topic, key) = (request.api.topics.schedule, change.key.bytes)
     switch change.kind {
     case .cancel:

@@ -69,9 +69,7 @@ public struct ItemSplitter: Sendable, Equatable {
   /// - Parameters:
   ///   - bytes: bytes received and not removed.
   ///   - isEnd: whether the body is complete.
-  public mutating func next(
-    in bytes: Span<UInt8>, isEnd: Bool
-  ) throws(Problem) -> Range<Int>? {
+  public mutating func next(in bytes: Span<UInt8>, isEnd: Bool) throws(Problem) -> Range<Int>? {
     switch form {
     case .lines: nextLine(bytes, isEnd)
     case .document: try nextElement(bytes, isEnd)

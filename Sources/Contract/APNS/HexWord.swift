@@ -48,9 +48,7 @@ public enum HexWord {
 
   /// Each byte minus the first digit of its kind, '0' or 'a'.
   @inlinable @inline(__always)
-  static func digits(
-    _ text: UInt64, _ letters: UInt64, _ invalid: inout UInt64
-  ) -> UInt64 {
+  static func digits(_ text: UInt64, _ letters: UInt64, _ invalid: inout UInt64) -> UInt64 {
     let folded = text | letters << 5
     // A byte below the first digit loses the high bit lent to it; no byte borrows from another.
     let lent = (folded | highBits) &- (ones &* 0x30 &+ letters &* 0x31)

@@ -81,9 +81,7 @@ public enum PayloadRules {
 
   // MARK: Types
 
-  private static func checkAlert(
-    _ facts: PayloadFacts, _ isPass: Bool
-  ) throws(RequestError) {
+  private static func checkAlert(_ facts: PayloadFacts, _ isPass: Bool) throws(RequestError) {
     if isPass && !facts[.aps].isGiven { return }
     if !facts[.aps].isGiven, facts[.mdm].isGiven {
       throw RequestError(.aps, .isOfType([.mdm], nil))

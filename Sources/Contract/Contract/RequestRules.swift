@@ -29,9 +29,7 @@ public enum RequestRules {
   }
 
   /// Checks a bundle id (`app`) or a topic: 1…255 letters, digits, dots, hyphens, underscores.
-  public static func checkName(
-    _ name: Span<UInt8>, _ field: RequestField
-  ) throws(RequestError) {
+  public static func checkName(_ name: Span<UInt8>, _ field: RequestField) throws(RequestError) {
     guard name.count > 0 else { throw RequestError(field, .emptyText) }
     guard name.count <= maximumName else {
       throw RequestError(field, .tooLong(bytes: name.count, limit: maximumName))

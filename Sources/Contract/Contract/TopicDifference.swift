@@ -42,9 +42,7 @@ extension TopicSpecification {
   /// settings that only change how fast readers start.
   ///
   /// - Parameter mustHaveOnePartition: whether any other number of partitions is harmful.
-  public func differences(
-    from state: TopicState, mustHaveOnePartition: Bool
-  ) -> [TopicDifference] {
+  public func differences(from state: TopicState, mustHaveOnePartition: Bool) -> [TopicDifference] {
     var differences: [TopicDifference] = []
     if let found = difference(inPartitions: state.partitions, mustHaveOnePartition) {
       differences.append(found)
@@ -115,9 +113,7 @@ extension TopicSpecification {
     return altered(setting, actual: actual, wanted: wanted, consequence: consequence)
   }
 
-  private func difference(
-    inSync settings: [String: String], copies: Int
-  ) -> TopicDifference? {
+  private func difference(inSync settings: [String: String], copies: Int) -> TopicDifference? {
     let setting = "min.insync.replicas"
     guard copies > 0, let actual = settings[setting], let count = Int(actual) else { return nil }
     let wanted = TopicReplication(asked: copies, brokers: copies).inSync

@@ -76,9 +76,7 @@ public struct FeedbackRecord: Equatable, Sendable {
     self.isImported = isImported
   }
 
-  public init(
-    _ bytes: UnsafeRawBufferPointer, parser: JSONParser
-  ) throws(RecordError) {
+  public init(_ bytes: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
     if let written = Self(written: bytes) {
       self = written
     } else {
@@ -157,9 +155,7 @@ public struct DeviceRecord: Equatable, Sendable {
     self.details = details
   }
 
-  public init(
-    _ bytes: UnsafeRawBufferPointer, parser: JSONParser
-  ) throws(RecordError) {
+  public init(_ bytes: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "device")
     device = try DeviceKey(fields)
     let registered = try fields.optionalTime("registered_at")
@@ -259,9 +255,7 @@ public struct InvalidTokenRecord: Equatable, Sendable {
     self.aliveFrom = aliveFrom ?? invalidSince + 1
   }
 
-  public init(
-    _ bytes: UnsafeRawBufferPointer, parser: JSONParser
-  ) throws(RecordError) {
+  public init(_ bytes: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "invalid token")
     device = try DeviceKey(fields)
     invalidSince = try fields.time("invalid_since")

@@ -20,9 +20,7 @@ public struct GatewayAnswer: Equatable, Sendable {
 
   /// Parses a body. A missing, truncated or non-JSON body gives no reason; members other than `reason` and `timestamp`
   /// are ignored, and so is a timestamp that is not in milliseconds.
-  public init(
-    status: UInt16, id: AnswerID, body: UnsafeRawBufferPointer, parser: JSONParser
-  ) {
+  public init(status: UInt16, id: AnswerID, body: UnsafeRawBufferPointer, parser: JSONParser) {
     let root = body.isEmpty ? nil : try? parser.parse(body)
     let text = root?["reason"]?.string ?? ""
     self.text = text.isEmpty ? Self.printable(body.prefix(Self.excerptLength)) : text

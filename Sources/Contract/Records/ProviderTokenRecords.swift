@@ -74,9 +74,7 @@ public struct ProviderTokenRecord: Equatable, Sendable {
     Self(withdrawing: credential, at: 0) != nil
   }
 
-  public init(
-    _ bytes: UnsafeRawBufferPointer, parser: JSONParser
-  ) throws(RecordError) {
+  public init(_ bytes: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "provider token")
     credential = try fields.text("credential")
     teamID = try fields.text("team_id")
@@ -172,9 +170,7 @@ public struct TokenRequest: Equatable, Sendable {
     self.at = at
   }
 
-  public init(
-    _ bytes: UnsafeRawBufferPointer, parser: JSONParser
-  ) throws(RecordError) {
+  public init(_ bytes: UnsafeRawBufferPointer, parser: JSONParser) throws(RecordError) {
     let fields = try RecordFields(bytes, parser: parser, record: "token request")
     credential = try fields.optionalText("credential")
     app = try fields.optionalText("app")

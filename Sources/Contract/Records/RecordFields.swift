@@ -50,9 +50,7 @@ struct RecordFields {
     self.members = members
   }
 
-  init(
-    _ bytes: UnsafeRawBufferPointer, parser: JSONParser, record: String
-  ) throws(RecordError) {
+  init(_ bytes: UnsafeRawBufferPointer, parser: JSONParser, record: String) throws(RecordError) {
     let value: JSONValue
     do throws(JSONError) {
       value = try parser.parse(bytes)

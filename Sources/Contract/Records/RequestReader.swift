@@ -262,9 +262,7 @@ public final class RequestReader {
     }
   }
 
-  private func checkScheduled(
-    _ request: inout PushRequest, _ bytes: Int
-  ) throws(RequestError) {
+  private func checkScheduled(_ request: inout PushRequest, _ bytes: Int) throws(RequestError) {
     request.isForSchedule = true
     try checkActivity(request.type)
     if raw.hasUsers { try checkUsers(bytes) }

@@ -41,9 +41,7 @@ public struct StoredRange: Equatable, Sendable {
 /// Stores segments in memory or in files. `PartitionLog` makes the decisions.
 public protocol LogStorage: AnyObject {
   /// Appends to a segment, which is created with its first bytes. Throws if there is no room; nothing is appended then.
-  func append(
-    _ head: [UInt8], _ rest: ArraySlice<UInt8>, to segment: SegmentID
-  ) throws(StorageFull)
+  func append(_ head: [UInt8], _ rest: ArraySlice<UInt8>, to segment: SegmentID) throws(StorageFull)
   /// Appends the available bytes of a range to `output`.
   func read(_ range: StoredRange, into output: inout [UInt8])
   func remove(_ segment: SegmentID)

@@ -59,9 +59,7 @@ extension Node {
   }
 
   /// Creates a missing topic if the caller may; otherwise the response reports it as missing.
-  private mutating func createMissing(
-    _ name: String, _ caller: Caller, _ storage: any LogStorage
-  ) {
+  private mutating func createMissing(_ name: String, _ caller: Caller, _ storage: any LogStorage) {
     guard topics[name] == nil, Self.isValid(name), hasRoom(for: options.partitions),
       may(caller, .create, .cluster) || may(caller, .create, .topic(name))
     else { return }

@@ -9,9 +9,7 @@ extension Node {
   }
 
   /// Builds the response's topics: calls `body` for each partition, with the topic's name.
-  func eachPartition(
-    _ request: Value, _ body: (String, Int32, Value) -> Value
-  ) -> Value {
+  func eachPartition(_ request: Value, _ body: (String, Int32, Value) -> Value) -> Value {
     request["Topics"].map { topic in
       let name = topic["Name"].text
       return [

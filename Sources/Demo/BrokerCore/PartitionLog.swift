@@ -167,9 +167,7 @@ public struct PartitionLog: Sendable {
   }
 
   /// The segment and position of the first batch that ends after the offset.
-  private func place(
-    of offset: Int64, _ storage: any LogStorage
-  ) -> (segment: Int, byte: Int)? {
+  private func place(of offset: Int64, _ storage: any LogStorage) -> (segment: Int, byte: Int)? {
     var (low, high) = (0, segments.count)
     while low < high {
       let middle = (low + high) / 2
@@ -199,9 +197,7 @@ public struct PartitionLog: Sendable {
     return low == 0 ? nil : entries[low - 1]
   }
 
-  func header(
-    _ segment: Segment, at byte: Int, _ storage: any LogStorage
-  ) -> BatchHeader? {
+  func header(_ segment: Segment, at byte: Int, _ storage: any LogStorage) -> BatchHeader? {
     guard byte < segment.size else { return nil }
     var bytes: [UInt8] = []
     storage.read(

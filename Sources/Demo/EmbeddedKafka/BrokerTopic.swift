@@ -8,9 +8,7 @@ public struct BrokerTopic: Sendable {
   /// The topic's configuration, by Kafka's names.
   public let settings: [(name: String, value: String)]
 
-  public init(
-    _ name: String, partitions: Int, settings: [(name: String, value: String)] = []
-  ) {
+  public init(_ name: String, partitions: Int, settings: [(name: String, value: String)] = []) {
     self.name = name
     self.partitions = partitions
     self.settings = settings

@@ -73,9 +73,7 @@ extension EmbeddedBroker {
   }
 
   /// Makes another broker the leader of a partition; -1 for none. Throws if there is no such topic or broker.
-  public func setLeader(
-    topic: String, partition: Int32, broker: Int32
-  ) throws(KafkaError) {
+  public func setLeader(topic: String, partition: Int32, broker: Int32) throws(KafkaError) {
     let isDone = server.withNode { node, storage in
       node.setLeader(BrokerCore.TopicPartition(topic, partition), broker: broker, storage)
     }

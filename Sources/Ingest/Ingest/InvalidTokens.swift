@@ -49,9 +49,7 @@ final class InvalidTokens {
       })
   }
 
-  private func note(
-    _ device: KeyHash.Value, _ header: UnsafeRawBufferPointer, _ written: Int64
-  ) {
+  private func note(_ device: KeyHash.Value, _ header: UnsafeRawBufferPointer, _ written: Int64) {
     let now = WallClock.milliseconds()
     let received = OutsideTime.received(recordTime: written, now: now)
     guard let release = DeviceRelease(header.bindMemory(to: UInt8.self).span),

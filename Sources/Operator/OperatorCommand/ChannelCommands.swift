@@ -29,9 +29,7 @@ public enum ChannelsCreateCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     try ChannelSession(settings.common, context).create(storesLast: settings.storesLast)
   }
 }
@@ -61,9 +59,7 @@ public enum ChannelsListCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let session = ChannelSession(settings.common, context)
     if let channel = settings.channel { try session.read(channel) } else { try session.list() }
   }
@@ -93,9 +89,7 @@ public enum ChannelsDeleteCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if !settings.isConfirmed {
       try Confirmation.ask(
         "delete channel \(settings.channel) of \(settings.common.app) permanently")

@@ -92,9 +92,7 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
   var timeoutMilliseconds: Int { Int(timeout) }
 
   /// Loads the roots and the client certificate, to check them here.
-  private func identity(
-    _ values: SettingValues
-  ) throws(SettingErrors) -> HTTP2Client.Identity {
+  private func identity(_ values: SettingValues) throws(SettingErrors) -> HTTP2Client.Identity {
     guard clientCertificate != nil || clientKey == nil else {
       throw values.error("client-key", "is given without client-certificate")
     }

@@ -32,9 +32,7 @@ public enum CompletionCommand: Command {
     return .script(script)
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     switch settings {
     case .script(let text): StandardOutput.write(text)
     case .words(let words):

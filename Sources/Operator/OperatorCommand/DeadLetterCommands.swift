@@ -43,9 +43,7 @@ public enum DeadLettersListCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if let wanted = settings.wanted {
       try show(wanted, settings, context) { StandardOutput.line($0) }
     } else {
@@ -155,9 +153,7 @@ public enum DeadLettersReplayCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let result = try replay(settings, context)
     if !settings.isDryRun {
       let counts = result.sent.sorted { $0.key < $1.key }.map { "\($0.value) to \($0.key)" }

@@ -69,9 +69,7 @@ public enum ImportCommand: Command {
     }
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let source = try LineSource(settings.file) { context.signals.isStopping }
     let cluster = try KafkaCluster(settings.kafka, context)
     try cluster.demand(

@@ -80,9 +80,7 @@ public enum KeysAPICommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let key = APIKeyEntry.freshKey()
     let entry = settings.entry.json(of: key)
     if let file = settings.file {

@@ -60,9 +60,7 @@ struct RecordRow {
   }
 
   /// The JSON of a value, which on some topics follows a line of fields.
-  private static func object(
-    _ value: UnsafeRawBufferPointer, _ parser: JSONParser
-  ) -> JSONValue? {
+  private static func object(_ value: UnsafeRawBufferPointer, _ parser: JSONParser) -> JSONValue? {
     var json = value
     if value.first != UInt8(ascii: "{"), let end = value.firstIndex(of: UInt8(ascii: "\n")) {
       json = UnsafeRawBufferPointer(rebasing: value[(end + 1)...])

@@ -132,9 +132,7 @@ enum Redaction {
     if end < word.count { output.append("(provider token)") }
   }
 
-  private static func appendShortened(
-    _ word: UnsafeRawBufferPointer, _ output: inout ByteBuffer
-  ) {
+  private static func appendShortened(_ word: UnsafeRawBufferPointer, _ output: inout ByteBuffer) {
     var index = 0
     while index < word.count {
       let start = index

@@ -47,9 +47,7 @@ public enum TopicsCreateCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.onlyShow {
       let width = settings.topics.map(\.name.count).max() ?? 0
       for topic in settings.topics { StandardOutput.line(topic.row(width: width)) }

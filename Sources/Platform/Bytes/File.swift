@@ -10,9 +10,7 @@ public enum File {
   /// not hold the process.
   ///
   /// Throws what the system says and what to do; a file above the limit is `EFBIG`.
-  public static func read(
-    _ path: String, limit: Int = 64 << 20
-  ) throws(SystemError) -> [UInt8] {
+  public static func read(_ path: String, limit: Int = 64 << 20) throws(SystemError) -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { throw unusable(path, "open") }
     defer { close(descriptor) }

@@ -29,9 +29,7 @@ public final class LineSource {
   /// Throws when the file cannot be read.
   ///
   /// - Parameter isStopping: whether nothing more is wanted: then what somebody has yet to type is not waited for.
-  public init(
-    _ path: String, isStopping: @escaping () -> Bool = { false }
-  ) throws(ServiceFailure) {
+  public init(_ path: String, isStopping: @escaping () -> Bool = { false }) throws(ServiceFailure) {
     self.isStopping = isStopping
     if path == "-" {
       descriptor = STDIN_FILENO

@@ -23,9 +23,7 @@ public struct WriteWatch {
   /// - Parameters:
   ///   - topics: those that the command writes to.
   ///   - standstill: what is noticed, and when waiting ends.
-  public init(
-    _ cluster: KafkaCluster, _ topics: [String], standstill: Standstill = Standstill()
-  ) {
+  public init(_ cluster: KafkaCluster, _ topics: [String], standstill: Standstill = Standstill()) {
     (self.cluster, self.topics, self.standstill) = (cluster, topics, standstill)
   }
 

@@ -10,9 +10,7 @@ public struct CredentialFacts: Sendable, Equatable {
   public let environment: String
   public let apps: [String]
 
-  public init(
-    teamID: String, keyID: String, keyFile: String, environment: String, apps: [String]
-  ) {
+  public init(teamID: String, keyID: String, keyFile: String, environment: String, apps: [String]) {
     self.teamID = teamID
     self.keyID = keyID
     self.keyFile = keyFile

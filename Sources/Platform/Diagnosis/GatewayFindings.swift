@@ -136,9 +136,7 @@ public enum GatewayFindings {
     facts.certificate.map { "\(facts.address) with \($0)" } ?? facts.address
   }
 
-  private static func broken(
-    _ facts: GatewayFacts, _ place: String, _ words: String
-  ) -> Finding {
+  private static func broken(_ facts: GatewayFacts, _ place: String, _ words: String) -> Finding {
     let path =
       facts.proxy == nil
       ? "nothing between changes TLS (ALPN h2)"

@@ -66,9 +66,7 @@ public struct MissingRights: Sendable {
     return "needs \(words(first.operation, first.resource))\(more)"
   }
 
-  private func index(
-    _ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource
-  ) -> Int? {
+  private func index(_ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource) -> Int? {
     refusals.firstIndex { $0.operation == operation && $0.resource == resource }
   }
 
@@ -80,9 +78,7 @@ public struct MissingRights: Sendable {
       remedy: rights.command(for: named(resource), user: principal))
   }
 
-  private func words(
-    _ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource
-  ) -> String {
+  private func words(_ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource) -> String {
     let needed = rights.operations(on: named(resource)).filter { $0 != .describeConfigs }
     let operations = operation == .describe && !needed.isEmpty ? needed : [operation]
     return operations.map(\.rawValue).joined(separator: " and ") + " on " + resource.words

@@ -81,9 +81,7 @@ public struct ChunkedBody: Sendable {
   }
 
   /// The bytes before the first CRLF; nil when it has not arrived.
-  private static func line(
-    _ bytes: Span<UInt8>, longest: Int
-  ) throws(RequestProblem) -> Int? {
+  private static func line(_ bytes: Span<UInt8>, longest: Int) throws(RequestProblem) -> Int? {
     for index in 0..<bytes.count {
       guard index <= longest else { throw .malformed("a line of the chunked body is too long") }
       switch bytes[index] {

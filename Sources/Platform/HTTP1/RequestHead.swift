@@ -73,9 +73,7 @@ public struct RequestHead: Equatable, Sendable {
   // MARK: Fields
 
   /// A field's line, without its end; also one of a chunked body's trailer.
-  static func field(
-    _ line: Span<UInt8>
-  ) throws(RequestProblem) -> (name: String, value: String) {
+  static func field(_ line: Span<UInt8>) throws(RequestProblem) -> (name: String, value: String) {
     guard line[0] != 0x20, line[0] != 0x09 else { throw .malformed("a folded field") }
     var colon = 0
     while colon < line.count, HTTPToken.isCharacter(line[colon]) { colon += 1 }
@@ -111,9 +109,7 @@ public struct RequestHead: Equatable, Sendable {
     fields.filter { $0.name.lowercased() == name }.map(\.value)
   }
 
-  private static func list(
-    _ name: String, _ fields: [(name: String, value: String)]
-  ) -> [String] {
+  private static func list(_ name: String, _ fields: [(name: String, value: String)]) -> [String] {
     values(name, fields).flatMap { $0.split(separator: ",") }.map {
       String($0.filter { $0 != " " && $0 != "\t" }).lowercased()
     }

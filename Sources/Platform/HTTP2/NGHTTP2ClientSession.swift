@@ -56,9 +56,7 @@ public final class NGHTTP2ClientSession {
 
   /// Queues a request. False when no stream can be opened now: the peer's limit is reached, it is
   /// going away, or stream ids are used up. The first request always fits.
-  func submit(
-    _ headers: borrowing HeaderList, _ exchange: UnsafeMutablePointer<Exchange>
-  ) -> Bool {
+  func submit(_ headers: borrowing HeaderList, _ exchange: UnsafeMutablePointer<Exchange>) -> Bool {
     guard state.pointee.open.count < state.pointee.remoteMaxConcurrentStreams,
       !state.pointee.isGoingAway
     else { return false }

@@ -89,9 +89,7 @@ extension KafkaProducer {
   }
 
   /// The content of a record that is returned to the caller.
-  func refusedRecord(
-    _ message: UnsafePointer<rd_kafka_message_t>, tag: UInt
-  ) -> RefusedRecord {
+  func refusedRecord(_ message: UnsafePointer<rd_kafka_message_t>, tag: UInt) -> RefusedRecord {
     func copied(_ start: UnsafeMutableRawPointer?, _ count: Int) -> [UInt8]? {
       start.map { Array(UnsafeRawBufferPointer(start: $0, count: count)) }
     }

@@ -106,9 +106,7 @@ private struct ClusterWait {
 
   /// The cluster with those of the topics that it has; nil when a stop was requested before it answered, or before this
   /// user was allowed to see them.
-  mutating func find(
-    _ topics: [String], optional: [String]
-  ) throws(KafkaError) -> ClusterView? {
+  mutating func find(_ topics: [String], optional: [String]) throws(KafkaError) -> ClusterView? {
     while !context.signals.isStopping {
       do throws(KafkaError) {
         // The first answer, in slices: a stop request is to be heard.

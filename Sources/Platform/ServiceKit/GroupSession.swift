@@ -326,16 +326,12 @@ public struct GroupSession<Client: GroupClient> {
   }
 
   /// Offsets did not come.
-  public mutating func jumped(
-    _ partition: TopicPartition, epoch: UInt32, _ offsets: Range<Int64>
-  ) {
+  public mutating func jumped(_ partition: TopicPartition, epoch: UInt32, _ offsets: Range<Int64>) {
     machine.jumped(partition, epoch: epoch, offsets)
   }
 
   /// Offsets below one that was read came again.
-  public mutating func wentBack(
-    _ partition: TopicPartition, epoch: UInt32, from expected: Int64
-  ) {
+  public mutating func wentBack(_ partition: TopicPartition, epoch: UInt32, from expected: Int64) {
     machine.wentBack(partition, epoch: epoch, from: expected)
   }
 }

@@ -24,9 +24,7 @@ struct Housekeeper: ~Copyable {
   ///   - interval: Milliseconds between counters lines; 0 prints none.
   ///   - reloads: SIGHUP asks the service to read its files again. Else it asks for a stop, as the end of a terminal does
   ///     for every command; unless the process was started with SIGHUP ignored, as by nohup(1).
-  init(
-    _ context: ServiceContext, reportsEvery interval: Int64, reloads: Bool
-  ) throws(SystemError) {
+  init(_ context: ServiceContext, reportsEvery interval: Int64, reloads: Bool) throws(SystemError) {
     let hangup: Hangup =
       reloads ? .reloads : SignalSource.isIgnored(SIGHUP) ? .ignored : .stops
     let source = try SignalSource(Self.signals)

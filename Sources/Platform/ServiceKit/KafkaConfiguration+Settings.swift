@@ -32,9 +32,7 @@ extension KafkaConfiguration {
     try rethrow { () throws(KafkaError) in try configuration.checkTogether() }
   }
 
-  private static func rethrow(
-    _ check: () throws(KafkaError) -> Void
-  ) throws(SettingErrors) {
+  private static func rethrow(_ check: () throws(KafkaError) -> Void) throws(SettingErrors) {
     do throws(KafkaError) {
       try check()
     } catch {

@@ -11,9 +11,7 @@ public struct SiblingProgram: Sendable {
   /// The commands that it has, and what they do.
   public let commands: [(name: String, summary: String)]
 
-  public init(
-    file: String, remedy: String, commands: [(name: String, summary: String)]
-  ) {
+  public init(file: String, remedy: String, commands: [(name: String, summary: String)]) {
     self.file = file
     self.remedy = remedy
     self.commands = commands

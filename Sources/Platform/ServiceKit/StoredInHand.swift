@@ -20,9 +20,7 @@ public struct StoredInHand {
   ///   - identity: tells its value from others (`ScheduleRow.identity`).
   ///   - key: the record's.
   /// - Returns: what `body` returns; nil also if it has crashed this process twice, and is not worked on.
-  public func work<Result>(
-    on identity: Int64, key: String, _ body: () -> Result?
-  ) -> Result? {
+  public func work<Result>(on identity: Int64, key: String, _ body: () -> Result?) -> Result? {
     if context.isDeadly(stored: identity, of: topic, key: key) { return nil }
     take(identity)
     defer { drop() }

@@ -52,9 +52,7 @@ private struct SettingReading {
     }
   }
 
-  mutating func take(
-    variable: String, _ value: String, _ isKafkaProperty: (String) -> Bool
-  ) {
+  mutating func take(variable: String, _ value: String, _ isKafkaProperty: (String) -> Bool) {
     guard variable.hasPrefix(Setting.environmentPrefix), variable != "MARTLET_CONFIG",
       !variable.hasPrefix("MARTLET_TEST_")
     else { return }

@@ -5,9 +5,7 @@ import COpenSSL
 final class CertificateDraft {
   private let raw: OpaquePointer
 
-  init(
-    subject: [(String, String)], key: SigningKey, validity: Validity
-  ) throws(SigningError) {
+  init(subject: [(String, String)], key: SigningKey, validity: Validity) throws(SigningError) {
     guard let certificate = X509_new() else { throw .openSSL("making a certificate") }
     raw = certificate
     var serial: UInt64 = 0
@@ -59,9 +57,7 @@ final class CertificateDraft {
   }
 
   /// The certificate as PEM.
-  func sign(
-    issuer: [(String, String)], with key: SigningKey
-  ) throws(SigningError) -> [UInt8] {
+  func sign(issuer: [(String, String)], with key: SigningKey) throws(SigningError) -> [UInt8] {
     guard Self.fill(X509_get_issuer_name(raw), issuer),
       X509_sign(raw, key.raw, EVP_sha256()) > 0,
       let pem = PEM.writing({ PEM_write_bio_X509($0, raw) })

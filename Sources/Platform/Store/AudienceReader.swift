@@ -177,9 +177,7 @@ public final class AudienceReader {
 
   /// The versions of the app that devices of an audience have, whatever version that asks for, and how many have each: SQL
   /// cannot compare them.
-  private func versions(
-    of audience: Audience
-  ) throws(StoreError) -> [(name: String, count: Int)] {
+  private func versions(of audience: Audience) throws(StoreError) -> [(name: String, count: Int)] {
     let (counted, values) = condition(audience, nil, from: 1)
     let statement = try database.prepare(
       """

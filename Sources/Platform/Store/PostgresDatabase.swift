@@ -31,9 +31,7 @@ final class PostgresDatabase {
   /// - Parameters:
   ///   - isReadOnly: never writes; also a standby will do.
   ///   - lockMilliseconds: how long a statement waits for another writer.
-  init(
-    _ location: PostgresLocation, isReadOnly: Bool, lockMilliseconds: Int32
-  ) throws(StoreError) {
+  init(_ location: PostgresLocation, isReadOnly: Bool, lockMilliseconds: Int32) throws(StoreError) {
     self.location = location
     self.isReadOnly = isReadOnly
     self.lockMilliseconds = lockMilliseconds
@@ -45,9 +43,7 @@ final class PostgresDatabase {
   deinit { PQfinish(raw) }
 
   /// Later values win: an operator's own are in the URL, which comes last.
-  private static func connect(
-    _ location: PostgresLocation, isReadOnly: Bool
-  ) -> OpaquePointer {
+  private static func connect(_ location: PostgresLocation, isReadOnly: Bool) -> OpaquePointer {
     let parameters = [
       ("connect_timeout", "5"), ("tcp_user_timeout", "15000"), ("keepalives_idle", "10"),
       ("keepalives_interval", "5"), ("fallback_application_name", "martlet"),

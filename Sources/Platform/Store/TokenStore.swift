@@ -213,9 +213,7 @@ public final class TokenStore {
 
   /// Devices whose mark a registration refutes, at most `limit`, in the order of token, app and environment: the
   /// first ones, or those that follow `device`.
-  public func refutedMarks(
-    after device: DeviceKey?, limit: Int
-  ) throws(StoreError) -> [DeviceKey] {
+  public func refutedMarks(after device: DeviceKey?, limit: Int) throws(StoreError) -> [DeviceKey] {
     refuted.bind(after: device)
     refuted.bind(4, Int64(limit))
     var devices: [DeviceKey] = []

@@ -21,9 +21,7 @@ public struct DeviceFilter: Sendable {
   public var environment: Environment?
   public var word: DeviceState.Word?
 
-  public init(
-    app: String? = nil, environment: Environment? = nil, word: DeviceState.Word? = nil
-  ) {
+  public init(app: String? = nil, environment: Environment? = nil, word: DeviceState.Word? = nil) {
     self.app = app
     self.environment = environment
     self.word = word

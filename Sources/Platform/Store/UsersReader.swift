@@ -33,9 +33,7 @@ public struct ActivityToken: Hashable, Sendable {
   /// Milliseconds since the epoch.
   public let registeredAt: Int64
 
-  public init(
-    device: DeviceKey, user: ExactText, activity: ExactText, registeredAt: Int64
-  ) {
+  public init(device: DeviceKey, user: ExactText, activity: ExactText, registeredAt: Int64) {
     (self.device, self.user) = (device, user)
     (self.activity, self.registeredAt) = (activity, registeredAt)
   }
@@ -95,15 +93,11 @@ public final class UsersReader {
 
   /// The answers, in the order of the questions; the devices of each with the newest registration first. Throws while the
   /// database is not complete (`TableState`): whoever is not in it may have devices.
-  public func devices(
-    _ questions: [PersonQuestion]
-  ) throws(StoreError) -> [[Recipients.Device]] {
+  public func devices(_ questions: [PersonQuestion]) throws(StoreError) -> [[Recipients.Device]] {
     try database.whileComplete { () throws(StoreError) in try answers(questions) }
   }
 
-  private func answers(
-    _ questions: [PersonQuestion]
-  ) throws(StoreError) -> [[Recipients.Device]] {
+  private func answers(_ questions: [PersonQuestion]) throws(StoreError) -> [[Recipients.Device]] {
     var answers = [[Recipients.Device]](repeating: [], count: questions.count)
     if let many {
       bind(many, questions)

@@ -149,9 +149,7 @@ public final class TLSConnection {
     ERR_clear_error()
   }
 
-  private static func create(
-    _ context: TLSContext
-  ) throws(TLSError) -> (
+  private static func create(_ context: TLSContext) throws(TLSError) -> (
     ssl: OpaquePointer, received: UnsafeMutablePointer<ByteBuffer>,
     ciphertext: UnsafeMutablePointer<ByteBuffer>
   ) {

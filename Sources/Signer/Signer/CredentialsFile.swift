@@ -38,9 +38,7 @@ public enum CredentialsFile {
   }
 
   /// Reads the file's content. Paths of keys begin at the folder of `path`.
-  static func parse(
-    _ content: [UInt8], of path: String
-  ) throws(CredentialsError) -> [Credential] {
+  static func parse(_ content: [UInt8], of path: String) throws(CredentialsError) -> [Credential] {
     let entries = try list(content, path)
     let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? ""
     var credentials: [Credential] = []

@@ -161,9 +161,7 @@ public struct SignerMachine: Sendable {
   /// What is to be written for a credential; nil for nothing. It is pending from then on, until `answered`.
   ///
   /// - Returns: `clears`: a tombstone goes first, since what senders know now must not be compared with this.
-  public mutating func work(
-    _ place: Int, wall: Int64
-  ) -> (step: MintSchedule.Step, clears: Bool)? {
+  public mutating func work(_ place: Int, wall: Int64) -> (step: MintSchedule.Step, clears: Bool)? {
     guard !entries[place].isPending, let step = entries[place].schedule.step(now: wall) else {
       return nil
     }

@@ -112,9 +112,7 @@ extension Fault {
   }
 
   /// Reads seconds or any text, such as a date or an invalid value.
-  private static func retryAfter(
-    _ fields: inout FaultFields
-  ) throws(FaultScriptError) -> String? {
+  private static func retryAfter(_ fields: inout FaultFields) throws(FaultScriptError) -> String? {
     guard let value = fields.value("retry_after") else { return nil }
     if let seconds = value.integer { return "\(seconds)" }
     guard let text = value.text, text.utf8.allSatisfy({ (32..<127).contains($0) }) else {

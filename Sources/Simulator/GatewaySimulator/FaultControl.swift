@@ -86,9 +86,7 @@ final class FaultControl: Sendable {
 
   /// Replaces the rules of the previous profile. Their random numbers depend on the gateway's seed alone: choosing a
   /// profile again repeats its run.
-  func setProfile(
-    _ rules: [FaultRule], after connections: UInt64
-  ) throws(FaultScriptError) {
+  func setProfile(_ rules: [FaultRule], after connections: UInt64) throws(FaultScriptError) {
     let made = try contexts(of: rules)
     state.withLock { state in
       state.engine.remove { $0.profile != nil }
@@ -99,9 +97,7 @@ final class FaultControl: Sendable {
     }
   }
 
-  private func contexts(
-    of rules: [FaultRule]
-  ) throws(FaultScriptError) -> [FaultTLS: TLSContext] {
+  private func contexts(of rules: [FaultRule]) throws(FaultScriptError) -> [FaultTLS: TLSContext] {
     var contexts: [FaultTLS: TLSContext] = [:]
     for rule in rules {
       guard case .tls(let fault) = rule.action else { continue }

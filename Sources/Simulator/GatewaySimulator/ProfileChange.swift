@@ -55,9 +55,7 @@ struct ProfileChange {
     try self.init(fields)
   }
 
-  private static func text(
-    _ value: JSONValue, of name: String
-  ) throws(GatewayFileError) -> String {
+  private static func text(_ value: JSONValue, of name: String) throws(GatewayFileError) -> String {
     switch value {
     case .string(let text): return text
     case .integer(let number): return "\(number)"

@@ -119,9 +119,7 @@ extension PushValidator {
     return push.expiration?.decimal == nil ? Refusal(.badExpirationDate) : nil
   }
 
-  private func broadcastBody(
-    _ push: PushFields, _ judgement: inout PushJudgement
-  ) -> Refusal? {
+  private func broadcastBody(_ push: PushFields, _ judgement: inout PushJudgement) -> Refusal? {
     guard push.bodyCount > 0 else { return Refusal(.payloadEmpty) }
     guard push.bodyCount <= Self.broadcastLimit else { return Refusal(.payloadTooLarge) }
     guard rules.jsonCheck != .off else { return nil }

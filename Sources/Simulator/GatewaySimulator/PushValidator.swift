@@ -243,9 +243,7 @@ public struct PushValidator {
     return topic.equals(wanted) ? nil : Refusal(.deviceTokenNotForTopic)
   }
 
-  private func tokenState(
-    _ push: PushFields, _ device: DeclaredToken?, _ now: Int64
-  ) -> Refusal? {
+  private func tokenState(_ push: PushFields, _ device: DeclaredToken?, _ now: Int64) -> Refusal? {
     guard case .gone(let reason, let timestamp) = device?.state,
       rules.goneDelay == 0 || timestamp <= now - rules.goneDelay
     else { return nil }

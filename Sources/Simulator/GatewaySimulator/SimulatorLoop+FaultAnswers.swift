@@ -60,9 +60,7 @@ extension SimulatorLoop {
   }
 
   /// The sensitive fields that the client added to the HPACK dynamic table.
-  private static func indexed(
-    _ request: UnsafeMutablePointer<ServerRequest>
-  ) -> IndexedFields {
+  private static func indexed(_ request: UnsafeMutablePointer<ServerRequest>) -> IndexedFields {
     var fields: IndexedFields = []
     for index in 0..<request.pointee.keptFields where !request.pointee.isNeverIndexed(index) {
       let name = request.pointee.name(index)

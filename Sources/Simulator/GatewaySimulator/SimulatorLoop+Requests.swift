@@ -30,9 +30,7 @@ extension SimulatorLoop {
 
   /// Judges and records a request, and leaves what its response needs in the scratch memory. Returns the delay of the
   /// response in ms.
-  private func examine(
-    _ request: UnsafeMutablePointer<ServerRequest>, _ delay: UInt64
-  ) -> UInt64 {
+  private func examine(_ request: UnsafeMutablePointer<ServerRequest>, _ delay: UInt64) -> UInt64 {
     let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
     guard let connection = connections[slot] else { return delay }
     guard !connection.isRefused else {
@@ -83,9 +81,7 @@ extension SimulatorLoop {
   }
 
   /// The kind of a request, by its listener and path.
-  private static func kind(
-    of push: PushFields, on connection: GatewayConnection
-  ) -> RequestKind {
+  private static func kind(of push: PushFields, on connection: GatewayConnection) -> RequestKind {
     guard connection.role.service == .device else { return .management }
     return push.path(after: broadcasts) == nil ? .push : .broadcast
   }
@@ -184,9 +180,7 @@ extension SimulatorLoop {
   }
 
   /// Delivers or stores the push: at once for a reachable device.
-  private func accept(
-    _ push: PushFields, _ id: SpelledID, _ device: DeclaredToken?
-  ) -> PushFate {
+  private func accept(_ push: PushFields, _ id: SpelledID, _ device: DeclaredToken?) -> PushFate {
     let fate: PushFate
     if let device, device.state != .active {
       fate = shared.world.accept(

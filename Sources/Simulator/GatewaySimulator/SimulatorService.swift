@@ -143,9 +143,7 @@ public final class Simulator {
       rules: settings.rules, latency: settings.latency, trust: trust)
   }
 
-  private static func listeners(
-    _ settings: SimulatorSettings
-  ) throws -> [ListenerPlan] {
+  private static func listeners(_ settings: SimulatorSettings) throws -> [ListenerPlan] {
     let device = ListenerRole(environment: settings.environment, service: .device)
     var plans = try [
       ListenerPlan(address("listen", settings.listen), device),

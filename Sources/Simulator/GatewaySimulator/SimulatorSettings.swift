@@ -285,9 +285,7 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
   }
 
   /// The settings of a further listener: several simulators on one machine must not use the same ports.
-  private func further(
-    _ endpoint: Endpoint, _ name: String, _ values: SettingValues
-  ) -> Endpoint {
+  private func further(_ endpoint: Endpoint, _ name: String, _ values: SettingValues) -> Endpoint {
     guard values.isGiven("listen") || devFolder != nil, !values.isGiven(name) else {
       return endpoint
     }

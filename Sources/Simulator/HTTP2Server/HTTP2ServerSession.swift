@@ -155,9 +155,7 @@ public final class HTTP2ServerSession: ServerSession {
     reset(stream, code: HTTP2ErrorCode.streamClosed)
   }
 
-  private func read(
-    _ head: FrameHead, _ frame: UnsafeRawBufferPointer
-  ) throws(ConnectionFailure) {
+  private func read(_ head: FrameHead, _ frame: UnsafeRawBufferPointer) throws(ConnectionFailure) {
     let pool = state.pointee.pool
     let request = pool.take()
     let isPrepared = blocks.read(head, frame, request)

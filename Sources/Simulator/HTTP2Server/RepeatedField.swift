@@ -16,9 +16,7 @@ struct RepeatedField: ~Copyable {
   /// Returns the field's length if it is in `block` at `position`; nil if something else is, or the HPACK dynamic table
   /// has changed.
   @inline(__always)
-  func length(
-    in block: UnsafeRawBufferPointer, at position: Int, _ generation: Int
-  ) -> Int? {
+  func length(in block: UnsafeRawBufferPointer, at position: Int, _ generation: Int) -> Int? {
     let count = Int(codedCount)
     guard self.generation == generation, count > 0, block.count - position >= count,
       let here = block.baseAddress, let known = bytes.bytes.baseAddress

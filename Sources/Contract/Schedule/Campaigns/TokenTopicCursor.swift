@@ -38,9 +38,7 @@ public struct TokenTopicCursor: Equatable, Sendable, CustomStringConvertible {
     }
   }
 
-  private static func pair(
-    _ text: Substring, _ separator: Character
-  ) -> (Substring, Substring)? {
+  private static func pair(_ text: Substring, _ separator: Character) -> (Substring, Substring)? {
     let parts = text.split(separator: separator, omittingEmptySubsequences: false)
     return parts.count == 2 ? (parts[0], parts[1]) : nil
   }

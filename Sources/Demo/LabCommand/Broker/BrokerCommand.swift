@@ -98,9 +98,7 @@ public enum BrokerCommand: Service {
     }
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     do {
       OpenFileLimit.raise()
       let broker = try EmbeddedBroker(

@@ -45,9 +45,7 @@ public struct DeliveredLine: Equatable {
   }
 
   /// The position after a key, which starts with a quotation mark; nil if it is absent.
-  private static func find(
-    _ key: UnsafeRawBufferPointer, in text: UnsafeRawBufferPointer
-  ) -> Int? {
+  private static func find(_ key: UnsafeRawBufferPointer, in text: UnsafeRawBufferPointer) -> Int? {
     guard let base = text.baseAddress, let wanted = key.baseAddress else { return nil }
     var place = 0
     while place + key.count <= text.count {

@@ -63,9 +63,7 @@ public enum DemoCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     do {
       let place = try DemoSetup(settings, context)
       let run = try DemoRun(settings, place, context)

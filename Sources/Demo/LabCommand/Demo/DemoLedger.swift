@@ -100,9 +100,7 @@ public final class DemoLedger {
   }
 
   /// Records a dead letter that ingest wrote about the request at this position, or about one of its tokens.
-  public func deadLetter(
-    partition: Int32, offset: Int64, isOneToken: Bool, reason: String
-  ) {
+  public func deadLetter(partition: Int32, offset: Int64, isOneToken: Bool, reason: String) {
     deadLetters[reason, default: 0] += 1
     let place = Self.place(partition, offset)
     if requests[place] == nil {
@@ -175,9 +173,7 @@ public final class DemoLedger {
   /// fault delays the pipeline.
   ///
   /// - Parameter mayWait: Whether a notification waits legitimately, so that it does not count as a delay.
-  public func settledRequests(
-    _ mayWait: (NotificationID) -> Bool = { _ in false }
-  ) -> Int {
+  public func settledRequests(_ mayWait: (NotificationID) -> Bool = { _ in false }) -> Int {
     while settledCount < order.count, open(requests[order[settledCount]]!, mayWait) == 0 {
       settledCount += 1
     }

@@ -26,9 +26,7 @@ final class DemoRun {
   /// Remarks for the reader of the result.
   private(set) var remarks: [String] = []
 
-  init(
-    _ settings: DemoCommand.Settings, _ place: DemoSetup, _ context: ServiceContext
-  ) throws {
+  init(_ settings: DemoCommand.Settings, _ place: DemoSetup, _ context: ServiceContext) throws {
     self.settings = settings
     self.place = place
     self.context = context

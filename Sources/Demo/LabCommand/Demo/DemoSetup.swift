@@ -46,9 +46,7 @@ struct DemoSetup {
     }
   }
 
-  private static func write(
-    _ generator: DemoGenerator, _ count: Int, to path: String
-  ) throws {
+  private static func write(_ generator: DemoGenerator, _ count: Int, to path: String) throws {
     guard let file = fopen(path, "w") else { throw SystemError.last("cannot write \(path)") }
     var generator = generator
     for _ in 0..<count { fputs(generator.next() + "\n", file) }

@@ -66,9 +66,7 @@ public enum KeysGenerateCommand: Command {
   }
 
   /// Throws if a bundle id cannot be part of a file name.
-  private static func checkApps(
-    _ apps: [String], _ values: SettingValues
-  ) throws(SettingErrors) {
+  private static func checkApps(_ apps: [String], _ values: SettingValues) throws(SettingErrors) {
     for app in apps {
       let isName = app.utf8.allSatisfy { byte in
         (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte)
@@ -80,9 +78,7 @@ public enum KeysGenerateCommand: Command {
     }
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     do throws(KeyFolderError) {
       try settings.folder.generate(
         [settings.credential], clientApps: settings.clientApps, overwrite: settings.overwrite)

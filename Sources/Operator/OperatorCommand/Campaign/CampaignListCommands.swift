@@ -40,9 +40,7 @@ public enum CampaignListCommand: Command {
       database: values[CommandSettings.schedule], app: app, environment: environment, name: name)
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let now = WallClock.milliseconds()
     if let name = settings.name { return try show(name, settings, context, now) }
     let lines = try CampaignReading.all(settings.database, context) { campaign in

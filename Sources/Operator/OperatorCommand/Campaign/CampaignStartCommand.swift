@@ -94,9 +94,7 @@ public enum CampaignStartCommand: Command {
     }
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")

@@ -56,9 +56,7 @@ public enum CanaryCommand: Service {
     KafkaSurvey.run(settings.kafka, .canary, settings.names).findings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let names = settings.names
     let found = try ClusterView.wait(
       settings.kafka, KafkaRights(of: .canary, names), of: names, context)

@@ -38,9 +38,7 @@ public enum ConsoleCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let follower = StatusFollower(settings.source)
     let host = settings.listen.numericHost
     do {

@@ -60,9 +60,7 @@ public enum DoctorCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let visits = DoctorVisit.all(settings)
     guard visits.contains(where: { $0.arguments != nil }) else {
       throw ServiceFailure(

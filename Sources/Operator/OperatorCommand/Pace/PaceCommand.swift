@@ -77,9 +77,7 @@ public enum PaceCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     guard let topic = settings.topic else { return }
     let cluster = try topic.cluster(context)
     defer { cluster.admin.close() }

@@ -30,9 +30,7 @@ struct ControlTopic: Sendable {
   }
 
   /// Writes the record of a key, or its tombstone, and waits for Kafka's acknowledgement.
-  func write(
-    _ key: String, _ value: [UInt8]?, _ cluster: KafkaCluster
-  ) throws(ServiceFailure) {
+  func write(_ key: String, _ value: [UInt8]?, _ cluster: KafkaCluster) throws(ServiceFailure) {
     // A tombstone has no value that could name its author.
     try cluster.write(
       names.controls, key: Array(key.utf8), value,

@@ -29,9 +29,7 @@ public enum PauseCommand: Command {
     Settings(target: try PauseTarget(values), reason: values[CommandSettings.reason])
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let topic = settings.target.topic
     switch settings.target.subject {
     case nil: try list(topic, context)

@@ -27,9 +27,7 @@ public enum ResumeCommand: Command {
     return Settings(target: target)
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let topic = settings.target.topic
     switch settings.target.subject {
     case nil: return

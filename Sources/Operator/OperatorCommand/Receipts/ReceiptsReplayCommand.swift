@@ -44,9 +44,7 @@ public enum ReceiptsReplayCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let result = try replay(settings, context)
     if !settings.isDryRun {
       let counts = result.sent.sorted { $0.key < $1.key }.map { "\($0.value) to \($0.key)" }

@@ -43,9 +43,7 @@ public enum ScheduleCancelCommand: Command {
         environment: values[CommandSettings.oneEnvironment]))
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")

@@ -49,9 +49,7 @@ public enum ScheduleListCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     do {
       let reader = try TokenStoreReader(settings.database)
       if let key = settings.key {

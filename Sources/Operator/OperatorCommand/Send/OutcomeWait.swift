@@ -24,9 +24,7 @@ struct OutcomeWait {
   private let start = MonotonicClock.milliseconds()
 
   /// Must be created before the push is produced.
-  init(
-    _ push: PushWords, _ cluster: KafkaCluster, _ names: TopicNames
-  ) throws(ServiceFailure) {
+  init(_ push: PushWords, _ cluster: KafkaCluster, _ names: TopicNames) throws(ServiceFailure) {
     self.push = push
     idBytes = Array(push.id.utf8)
     try cluster.demand(names.receipts, "martlet topics create creates it")

@@ -35,9 +35,7 @@ public enum StatusCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     var before = try settings.source.read()
     var readAt = MonotonicClock.milliseconds()
     while true {

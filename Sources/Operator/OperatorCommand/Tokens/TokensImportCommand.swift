@@ -90,9 +90,7 @@ public enum TokensImportCommand: Command {
     }
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let source = try LineSource(settings.file) { context.signals.isStopping }
     let result: TokenImportResult
     if settings.isDry {

@@ -59,9 +59,7 @@ public enum TokensListCommand: Command {
     Settings.reading(values)
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.isCount {
       return show(
         try settings.selection.whileComplete { reader throws(StoreError) in

@@ -46,9 +46,7 @@ public enum TokensReviveCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let invalid = try invalidDevices(settings)
     guard !invalid.isEmpty else { throw ServiceFailure("none of these tokens is invalid") }
     if !settings.isConfirmed {
@@ -65,9 +63,7 @@ public enum TokensReviveCommand: Command {
     StandardOutput.line("\(revived) tokens registered as of now")
   }
 
-  private static func invalidDevices(
-    _ settings: Settings
-  ) throws(ServiceFailure) -> [KnownDevice] {
+  private static func invalidDevices(_ settings: Settings) throws(ServiceFailure) -> [KnownDevice] {
     try settings.selection.read { reader throws(StoreError) in
       var invalid: [KnownDevice] = []
       for token in settings.tokens {

@@ -34,9 +34,7 @@ public enum TokensShowCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let devices = try settings.selection.whileComplete { reader throws(StoreError) in
       try reader.devices(token: settings.token)
     }

@@ -72,9 +72,7 @@ public enum TraceCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
     var search = TraceSearch(

@@ -188,9 +188,7 @@ public struct DedupWindow: Sendable {
   /// Calls `body` with each of the newest ids, in order of arrival.
   ///
   /// - Parameter wanted: the number of ids, 0 … `count`.
-  public func visit(
-    newest wanted: Int, _ body: (NotificationID, _ payload: UInt16) -> Void
-  ) {
+  public func visit(newest wanted: Int, _ body: (NotificationID, _ payload: UInt16) -> Void) {
     precondition(wanted >= 0 && wanted <= count)
     let first = cursor - wanted + capacity
     for step in 0..<wanted {

@@ -116,9 +116,7 @@ extension ClientEngine {
   }
 
   @inline(__always)
-  private mutating func decode(
-    _ bytes: Span<UInt8>, isTrailer: Bool
-  ) throws(ConnectionError) {
+  private mutating func decode(_ bytes: Span<UInt8>, isTrailer: Bool) throws(ConnectionError) {
     var position = 0
     head.begin()
     decoder.beginBlock()

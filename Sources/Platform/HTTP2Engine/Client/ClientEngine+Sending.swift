@@ -160,9 +160,7 @@ extension ClientEngine {
 
   /// Writes the length and the flags of a frame whose payload is there.
   @inline(__always)
-  private func patch(
-    _ length: Int, flags: UInt8, at start: Int, in out: inout OutputSpan<UInt8>
-  ) {
+  private func patch(_ length: Int, flags: UInt8, at start: Int, in out: inout OutputSpan<UInt8>) {
     var bytes = out.mutableSpan
     bytes[start] = UInt8(truncatingIfNeeded: length >> 16)
     bytes[start + 1] = UInt8(truncatingIfNeeded: length >> 8)

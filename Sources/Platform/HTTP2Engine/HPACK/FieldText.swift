@@ -22,15 +22,11 @@ public struct FieldText {
     put(value.span, at: nameCount)
   }
 
-  mutating func read(
-    name: Span<UInt8>, _ isHuffman: Bool, _ huffman: Huffman
-  ) throws(HPACKError) {
+  mutating func read(name: Span<UInt8>, _ isHuffman: Bool, _ huffman: Huffman) throws(HPACKError) {
     nameCount = try read(name, isHuffman, huffman, at: 0)
   }
 
-  mutating func read(
-    value: Span<UInt8>, _ isHuffman: Bool, _ huffman: Huffman
-  ) throws(HPACKError) {
+  mutating func read(value: Span<UInt8>, _ isHuffman: Bool, _ huffman: Huffman) throws(HPACKError) {
     valueCount = try read(value, isHuffman, huffman, at: nameCount)
   }
 

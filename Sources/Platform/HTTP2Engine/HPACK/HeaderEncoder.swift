@@ -26,9 +26,7 @@ public struct HeaderEncoder {
   /// The smallest capacity since the last block, and the last one; nil when none has changed (RFC 7541 §4.2).
   private var announced: (least: Int, last: Int)?
 
-  public init(
-    most: Int = HeaderDecoder.initialCapacity, blocksBetweenTurnovers: Int = 20_000
-  ) {
+  public init(most: Int = HeaderDecoder.initialCapacity, blocksBetweenTurnovers: Int = 20_000) {
     self.most = most
     self.blocksBetweenTurnovers = blocksBetweenTurnovers
     allowance = most

@@ -33,9 +33,7 @@ struct PreparedFields {
     encode(with: &encoder, to: &out)
   }
 
-  private mutating func encode(
-    with encoder: inout HeaderEncoder, to out: inout OutputSpan<UInt8>
-  ) {
+  private mutating func encode(with encoder: inout HeaderEncoder, to out: inout OutputSpan<UInt8>) {
     let before = encoder.generation
     let start = out.count
     for field in fields {
