@@ -136,9 +136,7 @@ final class CampaignLoad {
   }
 
   /// The number of times that the gateway received each push.
-  private func seen(
-    _ rig: ChaosRig, _ known: Set<NotificationID>
-  ) throws -> [NotificationID: Int] {
+  private func seen(_ rig: ChaosRig, _ known: Set<NotificationID>) throws -> [NotificationID: Int] {
     nonisolated(unsafe) var seen: [NotificationID: Int] = [:]
     try rig.forEachGatewayRequest { request in
       guard let id = request.id, known.contains(id) else { return }

@@ -45,9 +45,7 @@ struct ScenarioSetup {
   }
 
   /// A cluster gets topics for this run only.
-  private static func topics(
-    _ options: ChaosOptions
-  ) throws -> (TopicNames, KafkaConfiguration?) {
+  private static func topics(_ options: ChaosOptions) throws -> (TopicNames, KafkaConfiguration?) {
     guard let address = options.kafka else { return (TopicNames(), nil) }
     let kafka = KafkaConfiguration(bootstrap: address, clientID: "martlet-chaos")
     let admin = try KafkaAdmin(kafka)

@@ -48,9 +48,7 @@ extension Scenario {
       }, within: 60_000)
   }
 
-  private static func partitions(
-    of topic: String, _ admin: KafkaAdmin
-  ) throws -> [TopicPartition] {
+  private static func partitions(of topic: String, _ admin: KafkaAdmin) throws -> [TopicPartition] {
     let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] ?? 0
     return (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
   }

@@ -38,9 +38,7 @@ struct TableAudit {
   }
 
   /// Finds requests that Kafka has without a known offset, and tells the ledger. Returns how many are missing.
-  func place(
-    _ unplaced: [(partition: Int32, text: [UInt8])], in ledger: DemoLedger
-  ) throws -> Int {
+  func place(_ unplaced: [(partition: Int32, text: [UInt8])], in ledger: DemoLedger) throws -> Int {
     guard !unplaced.isEmpty else { return 0 }
     var wanted: [[UInt8]: Int] = [:]
     for request in unplaced { wanted[request.text, default: 0] += 1 }

@@ -25,9 +25,7 @@ import Testing
     return names.differences(of: names.all, from: [name: state])
   }
 
-  private func harmful(
-    _ name: String, _ setting: String, _ values: [String]
-  ) throws -> [String] {
+  private func harmful(_ name: String, _ setting: String, _ values: [String]) throws -> [String] {
     try values.filter { value in
       let found = try differences(name) { $0.settings![setting] = value }
       for difference in found {

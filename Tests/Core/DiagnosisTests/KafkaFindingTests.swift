@@ -31,9 +31,7 @@ import Testing
     KafkaFindings(facts(program, change), KafkaRights(of: program, names), names).all
   }
 
-  private func troubles(
-    _ program: KafkaUser, _ change: (inout KafkaFacts) -> Void
-  ) -> [Finding] {
+  private func troubles(_ program: KafkaUser, _ change: (inout KafkaFacts) -> Void) -> [Finding] {
     findings(program, change).filter { $0.status != .ok }
   }
 

@@ -17,9 +17,7 @@ import Testing
     var wall: Int64 = 1_795_000_000_000
     var random: UInt64 = 7
 
-    init(
-      _ sources: [Source] = [a], limits: BatchLimits = BatchLimits(), laneBytes: Int = 1 << 20
-    ) {
+    init(_ sources: [Source] = [a], limits: BatchLimits = BatchLimits(), laneBytes: Int = 1 << 20) {
       var subscription = Subscription(
         name: "crm", url: "https://a.example", keys: [[1]], kinds: [.delivered])
       subscription.limits = limits

@@ -140,9 +140,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `a dying connection completes each exchange once`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `a dying connection completes each exchange once`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2)
     try pair.settle()
     let exchanges = try (0..<10).map { _ in try #require(pair.submit()) }
@@ -198,9 +196,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `a server that breaks the protocol ends the session`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `a server that breaks the protocol ends the session`(_ http2: HTTP2Implementation) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)
     // DATA on a stream that nobody opened.
     let data = frame(type: 0, flags: 1, stream: 77, [1, 2, 3])

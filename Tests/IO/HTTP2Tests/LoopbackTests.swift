@@ -55,9 +55,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `a reset connection completes its exchanges once`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `a reset connection completes its exchanges once`(_ http2: HTTP2Implementation) throws {
     let rig = try Rig(http2)
     try rig.connect()
     let exchanges = (0..<5).map { rig.exchange(body: $0) }
@@ -133,9 +131,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `a slow reader blocks the writer until it reads again`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `a slow reader blocks the writer until it reads again`(_ http2: HTTP2Implementation) throws {
     let rig = try Rig(http2)
     try rig.connect()
     // More than the sockets' buffers hold, within the stream limit.

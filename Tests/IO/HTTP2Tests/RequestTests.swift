@@ -80,9 +80,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `a request without a body ends with its headers`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `a request without a body ends with its headers`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2)
     _ = try #require(pair.submit(body: ""))
     try pair.settle()
@@ -94,9 +92,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `an answer larger than its room is counted and cut`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `an answer larger than its room is counted and cut`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2)
     let exchange = pair.exchange(body: "{}", capacity: 10)
     let isTaken = pair.submit(exchange)
@@ -110,9 +106,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `a body larger than every window arrives whole`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `a body larger than every window arrives whole`(_ http2: HTTP2Implementation) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 1_000
     let pair = SessionPair(http2, settings)

@@ -173,9 +173,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `a window that becomes negative is waited for`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `a window that becomes negative is waited for`(_ http2: HTTP2Implementation) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 1_000
     let pair = SessionPair(http2, settings)
@@ -197,9 +195,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `an answer before the request's end stops its body`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `an answer before the request's end stops its body`(_ http2: HTTP2Implementation) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 100
     let pair = SessionPair(http2, settings)
@@ -287,9 +283,7 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `the encoder follows a table size that changes`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `the encoder follows a table size that changes`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2)
     try pair.settle()
     for size: UInt32 in [0, 4_096, 100, 0, 65_536] {

@@ -5,9 +5,7 @@ import Testing
 
 @Suite struct StreamLimitTests {
   @Test(arguments: HTTP2Implementation.allCases)
-  func `before the server's settings there is one stream`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  func `before the server's settings there is one stream`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2)
     #expect(pair.client.remoteMaxConcurrentStreams == 1)
     #expect(pair.submit() != nil)

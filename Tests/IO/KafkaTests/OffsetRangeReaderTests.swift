@@ -10,9 +10,7 @@ import Testing
   /// came to their ends.
   ///
   /// - Parameter patience: stretches of which nothing comes for so many milliseconds are given up.
-  private func readAll(
-    _ stretches: OffsetRangeReader, patience: UInt64 = 60_000
-  ) -> (
+  private func readAll(_ stretches: OffsetRangeReader, patience: UInt64 = 60_000) -> (
     offsets: [OffsetRangeReader.PartitionKey: [Int64]], ends: Set<OffsetRangeReader.PartitionKey>
   ) {
     var offsets: [OffsetRangeReader.PartitionKey: [Int64]] = [:]

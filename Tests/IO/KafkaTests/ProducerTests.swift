@@ -215,9 +215,7 @@ import Testing
     #expect(producer.flush(timeoutMilliseconds: 10_000))
   }
 
-  func produceOne(
-    _ number: Int, _ producer: KafkaProducer, _ topic: KafkaTopic
-  ) -> ProduceResult {
+  func produceOne(_ number: Int, _ producer: KafkaProducer, _ topic: KafkaTopic) -> ProduceResult {
     Array(String(number).utf8).withUnsafeBytes {
       producer.produce(topic, key: $0, value: $0, tag: UInt(number))
     }

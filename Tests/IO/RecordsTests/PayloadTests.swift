@@ -41,9 +41,7 @@ import Testing
     return reader.facts
   }
 
-  private func error(
-    _ text: String, _ type: PushType, isBroadcast: Bool = false
-  ) -> RequestError? {
+  private func error(_ text: String, _ type: PushType, isBroadcast: Bool = false) -> RequestError? {
     do throws(RequestError) {
       try read(request(text.utf8, type, isBroadcast: isBroadcast))
       return nil

@@ -321,9 +321,7 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `invalid tokens are read in order, all of them or a page`(
-    kind: DatabaseKind
-  )
+  func `invalid tokens are read in order, all of them or a page`(kind: DatabaseKind)
     throws
   {
     let location = try kind.location(in: folder)

@@ -150,9 +150,7 @@ import Testing
 
     var description: String { "\(API.numbered(key)!.name): \(right)" }
 
-    init(
-      _ key: Int16, _ body: Value, _ right: Right, version: Int16? = nil, others: [Right] = []
-    ) {
+    init(_ key: Int16, _ body: Value, _ right: Right, version: Int16? = nil, others: [Right] = []) {
       self.key = key
       self.body = body
       self.right = right

@@ -135,9 +135,7 @@ private let lower = token.lowercased()
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `a key that may read the app gets the device from the database`(
-    kind: DatabaseKind
-  ) throws {
+  func `a key that may read the app gets the device from the database`(kind: DatabaseKind) throws {
     let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)

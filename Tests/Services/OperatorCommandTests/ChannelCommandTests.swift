@@ -95,9 +95,7 @@ private final class ChannelFixture {
   }
 
   /// Runs one request and returns what was said.
-  func said(
-    _ flags: [String] = [], _ body: (ChannelSession) throws -> Void
-  ) throws -> String {
+  func said(_ flags: [String] = [], _ body: (ChannelSession) throws -> Void) throws -> String {
     let context = try Self.context(
       ChannelsListCommand.self,
       [
@@ -120,9 +118,7 @@ private final class ChannelFixture {
   }
 
   /// What a refused request says.
-  func refusal(
-    _ flags: [String] = [], _ body: (ChannelSession) throws -> Void
-  ) -> String {
+  func refusal(_ flags: [String] = [], _ body: (ChannelSession) throws -> Void) -> String {
     do {
       return "not refused: " + (try said(flags, body))
     } catch { return "\(error)" }

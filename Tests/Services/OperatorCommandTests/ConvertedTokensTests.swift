@@ -19,9 +19,7 @@ import TokenFiles
     ("rpush", "mysqldump.sql", 3), ("pinpoint", "pinpoint.json", 4), ("sns", "sns.json", 3),
     ("fcm", "fcm.json", 5),
   ])
-  func `nothing is lost of the lines of an export`(
-    kind: String, file: String, count: Int
-  ) throws {
+  func `nothing is lost of the lines of an export`(kind: String, file: String, count: Int) throws {
     let result = try BuiltProgram.run(
       "\(Self.root)/deploy/convert-tokens", [kind, "\(Self.root)/Tests/Fixtures/Exports/\(file)"],
       in: TemporaryFolder())

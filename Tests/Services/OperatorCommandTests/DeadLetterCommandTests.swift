@@ -35,9 +35,7 @@ private final class DeadLetterFixture {
 
   /// One of each kind: sender, bulk, ingest, unreadable.
   func addSome() throws {
-    func headers(
-      _ stage: String, _ reason: String, _ topic: String, _ at: Int64
-    ) -> [KafkaHeader] {
+    func headers(_ stage: String, _ reason: String, _ topic: String, _ at: Int64) -> [KafkaHeader] {
       Letter.headers(stage, reason, origin: "\(topic)/0/\(at)", at: at)
     }
     try add(
@@ -50,9 +48,7 @@ private final class DeadLetterFixture {
     try add("not json", headers("ingest", "invalid_request", names.requests, 4_000))
   }
 
-  private func context<S: Service>(
-    _ service: S.Type, _ flags: [String]
-  ) throws -> ServiceContext {
+  private func context<S: Service>(_ service: S.Type, _ flags: [String]) throws -> ServiceContext {
     let table = CommonSettings.table(of: service)
     let values = try table.read(
       CommandLineFlags(["--topic-prefix", kafka.prefix] + flags, for: table), environment: [:],

@@ -172,9 +172,7 @@ enum Letter {
   @Test(arguments: [
     "push.provider-tokens/0/1", "push.re quests/0/1", "a\u{0}b/0/1", "/0/1", "../0",
   ])
-  func `a request goes to the topic of requests, whatever topic its origin names`(
-    origin: String
-  ) {
+  func `a request goes to the topic of requests, whatever topic its origin names`(origin: String) {
     guard case .send(let topic, _, _) = plan("{\"x\":1}", "ingest", origin: origin) else {
       Issue.record("not replayed")
       return

@@ -267,9 +267,7 @@ private struct SessionWorld {
     for (partition, resume) in resumes { place(partition, resume, assignment.epoch) }
   }
 
-  private mutating func place(
-    _ partition: TopicPartition, _ resume: ResumePoint, _ epoch: UInt32
-  ) {
+  private mutating func place(_ partition: TopicPartition, _ resume: ResumePoint, _ epoch: UInt32) {
     let next = resume.next ?? 0
     let isOtherLog = next > 0 && model.stale.contains(partition)
     let ledger =

@@ -152,9 +152,7 @@ final class IngestModel: GroupProcess {
     produce(what, of: notification..<notification + 1, &world)
   }
 
-  private func produce(
-    _ what: Outgoing.What, of notifications: Range<Int>, _ world: inout World
-  ) {
+  private func produce(_ what: Outgoing.What, of notifications: Range<Int>, _ world: inout World) {
     machine.expect()
     let stored = world.now + UInt64(world.chance.within(1...60))
     let late = world.chance.oneIn(100) ? 5_000 : 40

@@ -85,9 +85,7 @@ extension LoopModel {
     connections[id]!.open.remove(slot) != nil
   }
 
-  func unanswered(
-    _ slot: UInt32, isUnprocessed: Bool, isLost: Bool, _ world: inout World
-  ) {
+  func unanswered(_ slot: UInt32, isUnprocessed: Bool, isLost: Bool, _ world: inout World) {
     if !isUnprocessed, let push = taken[slot] {
       world.kafka.notifications[push.notification].excusable += 1
     }
@@ -186,9 +184,7 @@ extension LoopModel {
     }
   }
 
-  func park(
-    _ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ world: inout World
-  ) {
+  func park(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason, _ world: inout World) {
     guard var facts = taken[slot]?.facts else {
       return world.kafka.fail("a push was moved that is not there")
     }

@@ -38,9 +38,7 @@ struct TokenTopicModel {
   /// A record is stored.
   ///
   /// - Parameter minted: when its token was minted, if it is a new one.
-  mutating func append(
-    _ record: Record, minted: UInt64?, now: UInt64, _ kafka: inout KafkaModel
-  ) {
+  mutating func append(_ record: Record, minted: UInt64?, now: UInt64, _ kafka: inout KafkaModel) {
     records.append(record)
     guard let stamp = record.stamp else {
       kafka.note("key \(record.key) is withdrawn")
@@ -208,9 +206,7 @@ final class SignerModel: GroupProcess {
     }
   }
 
-  private func produce(
-    _ record: TokenTopicModel.Record, minted: UInt64?, _ world: inout World
-  ) {
+  private func produce(_ record: TokenTopicModel.Record, minted: UInt64?, _ world: inout World) {
     let latency = world.chance.oneIn(30) ? world.chance.within(1...5_000) : 20
     pending.append(
       Pending(record: record, minted: minted, appendsAt: world.now + UInt64(latency)))

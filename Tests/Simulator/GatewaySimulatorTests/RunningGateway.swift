@@ -26,9 +26,7 @@ final class RunningGateway {
   private let context: ServiceContext
 
   /// - Parameter more: flags beside those that every gateway needs.
-  init(
-    flags more: [String] = [], _ change: (inout SimulatorSettings) -> Void = { _ in }
-  ) throws {
+  init(flags more: [String] = [], _ change: (inout SimulatorSettings) -> Void = { _ in }) throws {
     key = try TestKey()
     authority = try CertificateAuthority()
     root = authority.certificatePEM

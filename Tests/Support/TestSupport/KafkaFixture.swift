@@ -27,9 +27,7 @@ public final class KafkaFixture {
   }
 
   /// - Parameter embedded: Requires an embedded broker, for faults that only it can inject.
-  public init(
-    topics: [(name: String, partitions: Int)] = [], embedded: Bool = false
-  ) throws {
+  public init(topics: [(name: String, partitions: Int)] = [], embedded: Bool = false) throws {
     prefix = "test-\(String(UInt64.random(in: .min ... .max), radix: 36))."
     if let address = Self.realCluster, !embedded {
       broker = nil
@@ -144,9 +142,7 @@ public final class KafkaFixture {
     return records
   }
 
-  private func withBytes<R>(
-    _ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer) -> R
-  ) -> R {
+  private func withBytes<R>(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer) -> R) -> R {
     guard let bytes else { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
     return bytes.withUnsafeBytes(body)
   }

@@ -225,9 +225,7 @@ final class PipelineRig {
   }
 
   /// Produces notifications as ingest does.
-  func produceNotifications(
-    _ numbers: Range<Int>, lane: Lane = .first, padding: Int = 0
-  ) throws {
+  func produceNotifications(_ numbers: Range<Int>, lane: Lane = .first, padding: Int = 0) throws {
     let body = #"{"aps":{"alert":"\#(String(repeating: "x", count: padding))"}}"#
     let now = WallClock.milliseconds()
     try produce(names.notifications(lane), numbers) { number in

@@ -3,9 +3,7 @@ import ConsumerGroup
 import Testing
 
 @Suite struct StartOfReadingTests {
-  private func unread(
-    _ committed: [Int64?], _ ends: [RetentionGaps<Int>.Ends]
-  ) -> Int64? {
+  private func unread(_ committed: [Int64?], _ ends: [RetentionGaps<Int>.Ends]) -> Int64? {
     var start = StartOfReading<Int>()
     for (partition, offset) in committed.enumerated() { start.begin(partition, committed: offset) }
     #expect(Set(start.wanted) == Set(committed.indices))
