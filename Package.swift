@@ -73,8 +73,8 @@ func system(_ name: String, _ pkgConfig: String, _ debian: String) -> Target {
     providers: [.apt([debian])])
 }
 
-/// Decisions and formats as values, in a flat. What other modules use is public: `@inlinable` does nothing in a type that
-/// is `package` (docs/decisions/006), so the compiler gets no name of the package.
+/// Decisions and formats as values, in a flat. What other modules use is public: the compiler gets no name of the
+/// package, because `@inlinable` does nothing in a type that is `package` (docs/decisions/006).
 func values(_ flat: String, _ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
   .target(
     name: name, dependencies: dependencies, path: "Sources/\(flat)/\(name)", packageAccess: false,

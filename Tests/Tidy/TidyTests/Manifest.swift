@@ -2,7 +2,7 @@
 import JSON
 
 /// The targets of `Package.swift`, as SwiftPM reads them.
-struct Manifest {
+enum Manifest {
   struct Target {
     let name: String
     let path: String
