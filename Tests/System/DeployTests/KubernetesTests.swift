@@ -37,7 +37,7 @@ import Testing
 
   @Test func `every pod keeps the rules of Pod Security restricted`() throws {
     let loads = try documents("StatefulSet") + documents("Deployment") + documents("Job")
-    #expect(loads.count == 9)
+    #expect(!loads.isEmpty)
     for document in loads {
       #expect(PodSecurity.violations(try pod(document)) == [], "\(document.path)")
     }

@@ -23,7 +23,7 @@ import Testing
     #expect(MetricsPage.unknownMetrics(in: query).isEmpty)
     let tests = try DeployedFiles.documents(in: "kubernetes/scaling-tests.yaml").first?.value
     let asked = (tests?["tests"]?.array ?? []).flatMap { $0["promql_expr_test"]?.array ?? [] }
-    #expect(asked.count >= 3)
+    #expect(!asked.isEmpty)
     for test in asked { #expect(test["expr"]?.string == query) }
     let run = try BuiltProgram.run(
       SystemProgram.promtool(),

@@ -7,7 +7,7 @@ import Testing
 @Suite struct UnitFilesTests {
   @Test func `every unit's exposure is at most 1.5 of 10`() throws {
     let units = try DeployedFiles.paths().filter { $0.hasSuffix(".service") }
-    #expect(units.count == 8)
+    #expect(!units.isEmpty)
     let analyze = try SystemProgram.path("systemd-analyze")
     for unit in units {
       let run = try BuiltProgram.run(
