@@ -34,11 +34,7 @@ struct KeyRing {
     self.path = path
     self.context = context
     version = File.version(path)
-    do throws(APIKeysFile.Failure) {
-      table = try APIKeysFile.read(path)
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    table = try orFail { try APIKeysFile.read(path) }
     lookAtEnds(WallClock.milliseconds())
   }
 

@@ -49,13 +49,10 @@ struct DeadLetterScan {
     progress: (Int) -> Void = { _ in },
     _ body: (DeadLetterEntry) throws(ServiceFailure) -> Bool
   ) throws(ServiceFailure) -> Int {
-    let tail: KafkaTail
-    do throws(KafkaError) {
+    let tail = try orFail {
       var kafka = cluster.configuration
       kafka.preferBulkReadingOfTail()
-      tail = try KafkaTail(kafka, topic: topic, from: .beginning)
-    } catch {
-      throw ServiceFailure("\(error)")
+      return try KafkaTail(kafka, topic: topic, from: .beginning)
     }
     defer { tail.close() }
     var batch = KafkaBatch(capacity: 200)

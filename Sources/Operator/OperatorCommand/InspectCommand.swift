@@ -67,14 +67,11 @@ public enum InspectCommand: Command {
     defer { cluster.admin.close() }
     _ = try cluster.demand(
       settings.topic, "Martlet's own are \(TopicLookup.list(settings.names))")
-    let tail: KafkaTail
-    do throws(KafkaError) {
+    let tail = try orFail {
       var kafka = cluster.configuration
       kafka.preferBulkReadingOfTail()
-      tail = try KafkaTail(
+      return try KafkaTail(
         kafka, topic: settings.topic, from: settings.fromEnd ? .end : .beginning)
-    } catch {
-      throw ServiceFailure("\(error)")
     }
     defer { tail.close() }
     if !settings.isJSON, !settings.isRaw { StandardOutput.line(RecordRow.head) }

@@ -42,12 +42,7 @@ final class ReplayProducer {
       throw ServiceFailure("there is no topic \(name); martlet topics create creates it")
     }
     try drain()
-    let topic: KafkaTopic
-    do throws(KafkaError) {
-      topic = try producer.topic(name)
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    let topic = try orFail { try producer.topic(name) }
     while !context.signals.isStopping {
       do throws(KafkaError) {
         if try producer.produce(topic, key: key, value: value, headers: headers, as: name) {

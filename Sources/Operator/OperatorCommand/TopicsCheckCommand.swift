@@ -39,12 +39,9 @@ public enum TopicsCheckCommand: Command {
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     defer { cluster.admin.close() }
-    let check: TopicCheck
-    do throws(KafkaError) {
-      check = try TopicCheck(
+    let check = try orFail {
+      try TopicCheck(
         settings.topics, of: settings.names, cluster.admin, timeoutMilliseconds: 10_000)
-    } catch {
-      throw ServiceFailure("\(error)")
     }
     for line in lines(settings.topics, check) { StandardOutput.line(line) }
     let bad = Set(check.differences.map(\.topic)).count + check.missing.count

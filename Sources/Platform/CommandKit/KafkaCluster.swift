@@ -32,11 +32,8 @@ public struct KafkaCluster {
   /// - Returns: its partitions.
   @discardableResult
   public func demand(_ topic: String, _ advice: String) throws(ServiceFailure) -> Int {
-    let listing: TopicListing
-    do throws(KafkaError) {
-      listing = try admin.topicListing(naming: [topic], timeoutMilliseconds: 10_000)
-    } catch {
-      throw ServiceFailure("\(error)")
+    let listing = try orFail {
+      try admin.topicListing(naming: [topic], timeoutMilliseconds: 10_000)
     }
     if let refusal = listing.hidden[topic] {
       throw ServiceFailure(

@@ -70,3 +70,8 @@ public struct ServiceFailure: Error, Sendable, CustomStringConvertible {
     self = error as? ServiceFailure ?? ServiceFailure("\(error)")
   }
 }
+
+/// What some work gives. An error of it is why the program gives up.
+public func orFail<Result>(_ work: () throws -> Result) throws(ServiceFailure) -> Result {
+  do { return try work() } catch { throw ServiceFailure(error) }
+}

@@ -90,10 +90,8 @@ final class SenderControl {
         _ = loop.wait(Self.turnMilliseconds)
         try turn()
       }
-    } catch let error as ServiceFailure {
-      throw error
     } catch {
-      throw ServiceFailure("\(error)")
+      throw ServiceFailure(error)
     }
     requests.close()
     if let failure = group.failure { throw failure }

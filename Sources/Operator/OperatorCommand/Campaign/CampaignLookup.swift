@@ -73,11 +73,7 @@ final class CampaignLookup {
       table = nil
       return
     }
-    do throws(KafkaError) {
-      table = try KafkaTable(cluster.configuration, topic: topic)
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    table = try orFail { try KafkaTable(cluster.configuration, topic: topic) }
   }
 
   deinit { table?.close() }

@@ -65,10 +65,6 @@ struct PaceTarget: Sendable {
       }
       return meant[0]
     }
-    do throws(PaceSubject.Problem) {
-      return try PaceSubject(kind, name, of: app, environment, pushType)
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    return try orFail { try PaceSubject(kind, name, of: app, environment, pushType) }
   }
 }

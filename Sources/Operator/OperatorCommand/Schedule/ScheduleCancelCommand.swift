@@ -88,11 +88,8 @@ public enum ScheduleCancelCommand: Command {
   ) throws(ServiceFailure) -> ScheduleRecord? {
     let key = settings.key.bytes
     var found: ScheduleRecord?
-    let table: KafkaTable
-    do throws(KafkaError) {
-      table = try KafkaTable(cluster.configuration, topic: settings.names.schedule)
-    } catch {
-      throw ServiceFailure("\(error)")
+    let table = try orFail {
+      try KafkaTable(cluster.configuration, topic: settings.names.schedule)
     }
     defer { table.close() }
     func note(_ record: KafkaRecord) {

@@ -28,10 +28,8 @@ struct OutcomeWait {
     self.push = push
     idBytes = Array(push.id.utf8)
     try cluster.demand(names.receipts, "martlet topics create creates it")
-    do throws(KafkaError) {
-      tail = try KafkaTail(cluster.configuration, topic: names.receipts, from: .end)
-    } catch {
-      throw ServiceFailure("\(error)")
+    tail = try orFail {
+      try KafkaTail(cluster.configuration, topic: names.receipts, from: .end)
     }
   }
 

@@ -52,12 +52,7 @@ struct TraceSearch {
 
   /// Searches every existing topic. Throws if Kafka cannot be read.
   mutating func run(_ names: TopicNames) throws(ServiceFailure) {
-    let known: [String: Int]
-    do throws(KafkaError) {
-      known = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    let known = try orFail { try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000) }
     // All lanes, whatever their names.
     let lanes = known.keys.filter(names.isOfLane).sorted()
     let present = topics(names, lanes: lanes).filter { known[$0.0] != nil }
