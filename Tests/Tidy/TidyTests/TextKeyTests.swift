@@ -16,7 +16,7 @@ import Testing
         "Ingest/Ingest/IngestOutput", "Operator/OperatorCommand/DeadLetterReplayer",
         "Operator/OperatorCommand/ReplayProducer",
         "Operator/OperatorCommand/Receipts/ReceiptReplay",
-        "Operator/OperatorCommand/Trace/TraceSearch", "Sender/Sender/CoverageWarning",
+        "Sender/Sender/CoverageWarning",
         "Platform/ServiceKit/ClusterView", "Platform/ServiceKit/GroupFigures",
         "Platform/ServiceKit/KafkaSurvey", "Platform/ServiceKit/PartitionWatch",
         "Platform/ServiceKit/TopicCheck",
