@@ -346,7 +346,7 @@ let package = Package(
       ["EventLoop", "TLS", "HTTP2", "CLinux", "HTTP2Engine"]),
     trial(
       "store-benchmark", "benchmarks/tools",
-      ["APNS", "EventLoop", "Random", "Store", "DeviceTokens"]),
+      ["APNS", "Contract", "EventLoop", "Random", "Store", "DeviceTokens"]),
     trial(
       "benchmark-load", "benchmarks/tools",
       [

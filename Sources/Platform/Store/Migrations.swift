@@ -3,12 +3,9 @@ import CSQLite
 
 /// The database's schema, step by step. A step that was released is never changed.
 enum Migrations {
-  /// The first step of both kinds of database.
-  static let first = "0.1.0"
-
   static let steps: [(name: String, sql: String)] = [
     (
-      first,
+      "0.1.0",
       """
       PRAGMA application_id = \(applicationID);
       -- A row is what push.devices and push.invalid-tokens say of a device, and nothing else.
@@ -44,14 +41,7 @@ enum Migrations {
         generation INTEGER NOT NULL DEFAULT 1,
         PRIMARY KEY (token, app, environment)
       ) STRICT, WITHOUT ROWID;
-      CREATE INDEX devices_refuted ON devices (token, app, environment)
-        WHERE registered_at >= alive_from;
-      -- A condition on recorded_at implies this one, so that such queries need not look at the rows.
-      CREATE INDEX devices_dead ON devices (app, recorded_at, token, environment)
-        WHERE recorded_at IS NOT NULL;
-      CREATE INDEX devices_person ON devices (user_name, app, environment, registered_at, token)
-        WHERE user_name IS NOT NULL;
-      CREATE INDEX devices_activity ON devices (registered_at) WHERE activity IS NOT NULL;
+      -- DeviceIndexes has its indexes.
       -- The first condition is that of the index devices_dead. Every mark has the time.
       CREATE VIEW dead_tokens AS
         SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
@@ -179,15 +169,24 @@ enum Migrations {
       message: "it is a SQLite database of another program; name another file")
   }
 
+  /// The steps to the schema of a database of this kind.
+  private static func steps(of database: Database) -> [(name: String, sql: String)] {
+    switch database {
+    case .sqlite: steps
+    case .postgres: PostgresMigrations.steps
+    }
+  }
+
   /// Refuses a database of a build before the first release.
   private static func version(_ database: Database) throws(StoreError) -> Int64 {
+    let first = steps(of: database)[0].name
     let older = try database.integer(
       "SELECT count(*) FROM migrations WHERE version = 1 AND name <> '\(first)'")
     guard older == 0 else {
       throw StoreError(
         code: 1, attempt: "cannot use the database",
         message:
-          "a build before \(first) made it; name another one, which the topics fill (docs/operations.md)"
+          "a build before 0.1.0 made it; name another one, which the topics fill (docs/operations.md)"
       )
     }
     return try database.integer("SELECT max(version) FROM migrations") ?? 0
@@ -203,11 +202,7 @@ enum Migrations {
 
   /// Throws unless the schema is the one that this program knows.
   static func demandCurrent(_ database: Database) throws(StoreError) {
-    let known: Int
-    switch database {
-    case .sqlite: known = steps.count
-    case .postgres: known = PostgresMigrations.steps.count
-    }
+    let known = steps(of: database).count
     let version = try self.version(database)
     guard version <= Int64(known) else { throw tooNew(version, known) }
     guard version == Int64(known) else {
@@ -230,12 +225,11 @@ enum Migrations {
     to database: Database, _ location: String, now: Int64, _ onUpdate: (Int, Int) -> Void
   ) throws(StoreError) {
     try database.transaction { () throws(StoreError) in
-      let steps: [(name: String, sql: String)]
+      let steps = steps(of: database)
       var form = ""
       switch database {
-      case .sqlite: (steps, form) = (Self.steps, "STRICT")
+      case .sqlite: form = "STRICT"
       case .postgres:
-        steps = PostgresMigrations.steps
         // An index of a large table takes longer than anything else may.
         try database.execute("SET LOCAL statement_timeout TO 0")
         try PostgresMigrations.prepare(database, location)

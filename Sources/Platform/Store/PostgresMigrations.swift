@@ -4,22 +4,27 @@
 enum PostgresMigrations {
   static let steps: [(name: String, sql: String)] = [
     (
-      Migrations.first,
+      "0.1.0, tokens as bytes",
       """
       -- Texts are compared by their bytes, as SQLite does. Times are milliseconds since the UNIX epoch.
-      -- A row is what push.devices and push.invalid-tokens say of a device, and nothing else.
+      -- A row is what push.devices and push.invalid-tokens say of a device, and nothing else. Numbers come first: behind
+      -- texts each would begin at the next multiple of eight bytes.
       CREATE TABLE devices (
-        token text COLLATE "C" NOT NULL,
-        app text COLLATE "C" NOT NULL,
-        environment text COLLATE "C" NOT NULL CHECK (environment IN ('production', 'sandbox')),
         -- The newest of both, or none.
         registered_at bigint,
         removed_at bigint,
         -- The mark on push.invalid-tokens; refuted by a registration at alive_from or later.
         invalid_since bigint,
-        invalid_reason text,
         recorded_at bigint,
         alive_from bigint,
+        -- Which reading of the topics from their first records on the row is of: that of completeness, or an older one,
+        -- whose rows go when all has been read.
+        generation integer NOT NULL DEFAULT 1,
+        -- See PackedToken.
+        token bytea NOT NULL,
+        app text COLLATE "C" NOT NULL,
+        environment text COLLATE "C" NOT NULL CHECK (environment IN ('production', 'sandbox')),
+        invalid_reason text,
         -- What the newest registration said besides.
         push_type text,
         user_name text,
@@ -34,19 +39,9 @@ enum PostgresMigrations {
         tags text,
         -- What a token of type liveactivity updates.
         activity text,
-        -- Which reading of the topics from their first records on the row is of: that of completeness, or an older one,
-        -- whose rows go when all has been read.
-        generation bigint NOT NULL DEFAULT 1,
         PRIMARY KEY (token, app, environment)
       );
-      CREATE INDEX devices_refuted ON devices (token, app, environment)
-        WHERE registered_at >= alive_from;
-      -- A condition on recorded_at implies this one, so that such queries need not look at the rows.
-      CREATE INDEX devices_dead ON devices (app, recorded_at, token, environment)
-        WHERE recorded_at IS NOT NULL;
-      CREATE INDEX devices_person ON devices (user_name, app, environment, registered_at, token)
-        WHERE user_name IS NOT NULL;
-      CREATE INDEX devices_activity ON devices (registered_at) WHERE activity IS NOT NULL;
+      -- DeviceIndexes has the others.
       -- The first condition is that of the index devices_dead. Every mark has the time.
       CREATE VIEW dead_tokens AS
         SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,
@@ -83,7 +78,7 @@ enum PostgresMigrations {
       );
       -- Answers that a token is bad, since the newest registration.
       CREATE TABLE suspicions (
-        token text COLLATE "C" NOT NULL,
+        token bytea NOT NULL,
         app text COLLATE "C" NOT NULL,
         environment text COLLATE "C" NOT NULL CHECK (environment IN ('production', 'sandbox')),
         first_at bigint NOT NULL,
