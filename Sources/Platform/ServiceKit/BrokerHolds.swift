@@ -12,7 +12,7 @@ enum HoldCounter: Int, MetricTable {
     case .throttledMilliseconds:
       .counter(
         "martlet_kafka_throttled_seconds_total", isMilliseconds: true,
-        event: "a broker delays this process: a quota is used up",
+        event: ServiceKitLog.brokerDelays,
         "Time that brokers have delayed answers to this process because a quota of its Kafka user or client id was used up."
       )
     }

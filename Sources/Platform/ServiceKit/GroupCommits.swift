@@ -13,11 +13,11 @@ enum CommitCounter: Int, MetricTable {
     case .commitsUnanswered:
       .counter(
         "martlet_kafka_commits_unanswered_total",
-        event: "the group coordinator did not answer a commit; retrying",
+        event: ServiceKitLog.commitUnanswered,
         "Offset commits that the group's coordinator did not answer in time; they are sent again.")
     case .commitsRefused:
       .counter(
-        "martlet_kafka_commits_refused_total", event: "Kafka refuses commits; retrying",
+        "martlet_kafka_commits_refused_total", event: ServiceKitLog.commitsRefused,
         "Offsets that Kafka refused to commit, one for each partition of a commit; they are sent again."
       )
     }

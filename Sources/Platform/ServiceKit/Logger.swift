@@ -19,6 +19,24 @@ public struct Logger: Sendable {
     self.format = format
   }
 
+  /// Writes an event. A field without a value is left out: it says neither that there is an error nor what to do about it.
+  public func callAsFunction(
+    _ event: some LogTable, _ fields: KeyValuePairs<String, String> = [:]
+  ) {
+    let level = event.level
+    guard level >= self.level else { return }
+    let given = fields.filter { !$0.value.isEmpty }
+    write(level, event.rawValue, given.map { ($0.key, .text($0.value)) })
+  }
+
+  /// The same with fields of which some are only there at times.
+  public func callAsFunction(_ event: some LogTable, _ fields: [LogEvent.Field]) {
+    write(event.level, event.rawValue, fields)
+  }
+
+  /// Writes why a program ends, in the words of the error: a person reads them who has asked it for something.
+  public func failure(_ text: String, level: LogLevel = .error) { write(level, text, []) }
+
   public func debug(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
     write(.debug, message, fields)
   }
@@ -38,17 +56,17 @@ public struct Logger: Sendable {
   // The same with fields of which some are only there at times.
 
   public func debug(_ message: String, _ fields: [LogEvent.Field]) {
-    event(.debug, message, fields)
+    write(.debug, message, fields)
   }
 
-  public func info(_ message: String, _ fields: [LogEvent.Field]) { event(.info, message, fields) }
+  public func info(_ message: String, _ fields: [LogEvent.Field]) { write(.info, message, fields) }
 
   public func warning(_ message: String, _ fields: [LogEvent.Field]) {
-    event(.warning, message, fields)
+    write(.warning, message, fields)
   }
 
   public func error(_ message: String, _ fields: [LogEvent.Field]) {
-    event(.error, message, fields)
+    write(.error, message, fields)
   }
 
   private func write(
@@ -56,10 +74,14 @@ public struct Logger: Sendable {
   ) {
     guard level >= self.level else { return }
     // A field without a value says nothing: not that there is an error, nor what to do about it.
-    event(level, message, fields.filter { !$0.value.isEmpty }.map { ($0.key, .text($0.value)) })
+    write(level, message, fields.filter { !$0.value.isEmpty }.map { ($0.key, .text($0.value)) })
   }
 
   public func event(_ level: LogLevel, _ message: String, _ fields: [LogEvent.Field]) {
+    write(level, message, fields)
+  }
+
+  private func write(_ level: LogLevel, _ message: String, _ fields: [LogEvent.Field]) {
     guard level >= self.level else { return }
     let event = LogEvent(
       milliseconds: WallClock.milliseconds(), level: level, service: service, message: message,

@@ -11,12 +11,12 @@ enum ProducerCounter: Int, MetricTable {
     switch self {
     case .refusedByKafka:
       .counter(
-        "martlet_kafka_records_refused_total", event: "Kafka refuses records; retrying, …",
+        "martlet_kafka_records_refused_total", event: ServiceKitLog.recordsRefused,
         "Answers by which Kafka did not take a record: no right to write, no such topic, too large."
       )
     case .producersRefused:
       .gauge(
-        "martlet_kafka_producers_refused", event: "Kafka refuses records; retrying, …",
+        "martlet_kafka_producers_refused", event: ServiceKitLog.recordsRefused,
         "Producers of this process with records that Kafka does not take at present.")
     case .producersReplaced:
       .counter(

@@ -14,12 +14,12 @@ enum RetentionCounter: Int, MetricTable {
     case .lostToRetention:
       .counter(
         "martlet_kafka_records_lost_total",
-        event: "records were removed by retention before they were read: they are lost",
+        event: ServiceKitLog.recordsLost,
         "Records that retention removed before they were read: they are lost.")
     case .logsCut:
       .counter(
         "martlet_kafka_logs_truncated_total",
-        event: "log truncated or topic recreated: it ends before the committed offset",
+        event: ServiceKitLog.logEndsEarly,
         "Partitions found to end before the committed offset: truncated, or the topic was recreated."
       )
     }

@@ -140,7 +140,7 @@ enum CrashCounter: Int, MetricTable {
     case .deadlyRecords:
       .counter(
         "martlet_kafka_deadly_records_total",
-        event: "this record was being processed in two crashes; not processed again",
+        event: ServiceKitLog.recordCrashes,
         "Records that were skipped, or became dead letters, because the process had crashed twice with them in hand."
       )
     }
