@@ -37,50 +37,6 @@ public struct Logger: Sendable {
   /// Writes why a program ends, in the words of the error: a person reads them who has asked it for something.
   public func failure(_ text: String, level: LogLevel = .error) { write(level, text, []) }
 
-  public func debug(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
-    write(.debug, message, fields)
-  }
-
-  public func info(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
-    write(.info, message, fields)
-  }
-
-  public func warning(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
-    write(.warning, message, fields)
-  }
-
-  public func error(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
-    write(.error, message, fields)
-  }
-
-  // The same with fields of which some are only there at times.
-
-  public func debug(_ message: String, _ fields: [LogEvent.Field]) {
-    write(.debug, message, fields)
-  }
-
-  public func info(_ message: String, _ fields: [LogEvent.Field]) { write(.info, message, fields) }
-
-  public func warning(_ message: String, _ fields: [LogEvent.Field]) {
-    write(.warning, message, fields)
-  }
-
-  public func error(_ message: String, _ fields: [LogEvent.Field]) {
-    write(.error, message, fields)
-  }
-
-  private func write(
-    _ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, String>
-  ) {
-    guard level >= self.level else { return }
-    // A field without a value says nothing: not that there is an error, nor what to do about it.
-    write(level, message, fields.filter { !$0.value.isEmpty }.map { ($0.key, .text($0.value)) })
-  }
-
-  public func event(_ level: LogLevel, _ message: String, _ fields: [LogEvent.Field]) {
-    write(level, message, fields)
-  }
-
   private func write(_ level: LogLevel, _ message: String, _ fields: [LogEvent.Field]) {
     guard level >= self.level else { return }
     let event = LogEvent(

@@ -143,8 +143,8 @@ final class ChaosRig {
 
   /// Logs a fault and the progress of the run.
   func recordFault(_ text: String) {
-    log.info(
-      "fault",
+    log(
+      ChaosLog.fault,
       [
         "what": text, "turn": "\(turn.number) of \(turn.of)", "requests": "\(mark())",
         "open": "\(auditor.ledger.missing)",
@@ -176,7 +176,7 @@ final class ChaosRig {
   }
 
   func problem(_ text: String) {
-    log.error(text)
+    log(ChaosLog.problem, ["problem": text])
     problems.append(text)
   }
 
@@ -257,7 +257,7 @@ final class ChaosRig {
   private func awaitLongest(until isDone: () -> Bool) throws -> Bool {
     guard mayWaitLong, let due = auditor.lastDue else { return false }
     let rest = max(0, due - WallClock.milliseconds())
-    log.info("notifications wait on the 15-minute topic", ["seconds": "\(rest / 1_000)"])
+    log(ChaosLog.longWait, ["seconds": "\(rest / 1_000)"])
     return try pump(until: isDone, within: UInt64(rest) + options.livenessMilliseconds)
   }
 

@@ -36,8 +36,8 @@ extension Scenario {
         try rig.awaitRecovery(of: mark)
         let parked = rig.readers.retryReasons.filter { $0.value > before[$0.key] ?? 0 }
           .map { "\($0.key) \($0.value - (before[$0.key] ?? 0))" }.sorted().joined(separator: ", ")
-        rig.log.info(
-          "backlog",
+        rig.log(
+          ChaosLog.backlog,
           [
             "requests": "\(mark)", "milliseconds": "\(MonotonicClock.milliseconds() - begin)",
             "retries": parked,
