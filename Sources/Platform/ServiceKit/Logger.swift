@@ -19,7 +19,7 @@ public struct Logger: Sendable {
     self.format = format
   }
 
-  /// Writes an event. A field without a value is left out: it says neither that there is an error nor what to do about it.
+  /// Writes an event. A field without a value is left out: it says nothing, not even that there is an error.
   public func callAsFunction(
     _ event: some LogTable, _ fields: KeyValuePairs<String, String> = [:]
   ) {

@@ -96,7 +96,7 @@ final class ChaosRig {
   /// The address of the embedded broker's fault API, which it logs before its own address.
   private func faultInterface() throws -> String {
     let text = logText("broker")
-    guard let line = text.firstRange(of: "fault interface url=") else {
+    guard let line = text.firstRange(of: "\(LabLog.faultInterface.rawValue) url=") else {
       throw ServiceFailure("the broker does not say where it takes faults")
     }
     return String(text[line.upperBound...].prefix { !$0.isWhitespace })
@@ -106,7 +106,7 @@ final class ChaosRig {
     let members =
       ["ingest", "feedback"] + (pipeline.plan.hasScheduler ? ["scheduler"] : []) + senders
     let deadline = MonotonicClock.milliseconds() + 120_000
-    while !members.allSatisfy({ logText($0).contains("assigned") }) {
+    while !members.allSatisfy({ occurrences($0, ServiceKitLog.partitionsAssigned) > 0 }) {
       guard !isStopping else { throw ServiceFailure("stopped") }
       guard MonotonicClock.milliseconds() < deadline else {
         throw ServiceFailure("not every process has its partitions after 120 s")

@@ -2,6 +2,7 @@
 import Bytes
 import EventLoop
 import Glibc
+public import Telemetry
 public import TestSupport
 
 /// A program of this build, or a system program, running in its own process.
@@ -68,6 +69,11 @@ public final class BuiltProgram {
   /// Waits until it has printed `text`.
   public func prints(_ text: String, withinMilliseconds limit: UInt64) -> Bool {
     eventually(withinMilliseconds: limit, pauseMilliseconds: 20) { output.contains(text) }
+  }
+
+  /// Waits until it has logged `event`.
+  public func prints(_ event: some LogTable, withinMilliseconds limit: UInt64) -> Bool {
+    prints(event.rawValue, withinMilliseconds: limit)
   }
 
   /// Waits until it has written its address to this file, and returns the content without the newline; nil if it ends

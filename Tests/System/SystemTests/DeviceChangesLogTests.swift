@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import API
 import Bytes
 import HTTPClient
 import Kafka
@@ -28,7 +29,8 @@ import Testing
         "--listen", "127.0.0.1:0", "--http", "off",
       ], in: folder)
     try #require(
-      eventually { api.output.contains("HTTP API url=") }, "it printed: \(api.output)")
+      eventually { api.output.contains("\(APILog.listening.rawValue) url=") },
+      "it printed: \(api.output)")
     let url = try #require(api.output.firstMatch(of: #/HTTP API url=(http:[0-9.:\/]+)/#)).1
     let client = HTTPClient(timeoutMilliseconds: 30_000)
     func change(_ method: String, _ query: String, _ body: String?, _ key: String) throws {
@@ -43,7 +45,9 @@ import Testing
     try change("PUT", "", #"{"app":"a.d"}"#, "news")
     #expect(api.stop() == 0, "\(api.output)")
     // What came within the minute is told at the end.
-    let lines = api.output.split(separator: "\n").filter { $0.contains(" devices changed ") }
+    let lines = api.output.split(separator: "\n").filter {
+      $0.contains(" \(APILog.devicesChanged.rawValue) ")
+    }
     func sum(_ field: String, of key: String) -> Int {
       lines.filter { $0.contains(" key=\(key) ") }.reduce(0) { sum, line in
         let words = line.split(separator: " ").filter { $0.hasPrefix("\(field)=") }

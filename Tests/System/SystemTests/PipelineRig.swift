@@ -5,6 +5,8 @@ import EventLoop
 import Glibc
 import HTTPClient
 import Kafka
+import ServiceKit
+import Signer
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -103,8 +105,9 @@ final class PipelineRig {
 
   /// Whether a service takes part in its group.
   func isUp(_ name: String, withinMilliseconds limit: UInt64 = 20_000) -> Bool {
-    let sign = name == "martlet-signer" ? "mints now" : "assigned"
-    return self[name].prints(sign, withinMilliseconds: limit)
+    name == "martlet-signer"
+      ? self[name].prints(SignerLog.minting, withinMilliseconds: limit)
+      : self[name].prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: limit)
   }
 
   /// Starts the four services.
