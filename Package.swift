@@ -519,21 +519,21 @@ let package = Package(
       "System", "System",
       [
         "API", "Bytes", "Diagnosis", "EmbeddedKafka", "EventLoop", "Feedback", "HTTPClient", "JSON",
-        "Kafka", "Contract", "LabCommand", "SenderDecisions", "ServiceKit", "Signer", "Signing",
-        "SystemTestSupport", "TestSupport",
+        "Kafka", "Contract", "LabCommand", "OperatorCommand", "SenderDecisions", "ServiceKit",
+        "Signer", "Signing", "SystemTestSupport", "TestSupport",
       ], exclude: ["Python"]),
     tests(
       "System", "ForeignClient",
       [
         "Bytes", "EventLoop", "HTTP2", "JSON", "Kafka", "Random", "Signing", "SystemTestSupport",
-        "TestSupport", "HTTP2Engine", "SenderDecisions", "WebhookDelivery",
+        "TestSupport", "HTTP2Engine", "SenderDecisions", "ServiceKit", "WebhookDelivery",
       ],
       exclude: ["Python"]),
     tests(
       "System", "Documents",
       [
-        "APNS", "Bytes", "EventLoop", "Feedback", "JSON", "Kafka", "Contract", "Records", "Signing",
-        "Store", "SystemTestSupport", "TestSupport", "DeviceTokens",
+        "API", "APNS", "Bytes", "EventLoop", "Feedback", "JSON", "Kafka", "Contract", "Records",
+        "ServiceKit", "Signing", "Store", "SystemTestSupport", "TestSupport", "DeviceTokens",
       ], exclude: ["Python"]),
     tests(
       "System", "Deploy",

@@ -76,6 +76,16 @@ public final class BuiltProgram {
     prints(event.rawValue, withinMilliseconds: limit)
   }
 
+  /// Waits until it has logged `event`, and returns its first field, `url`; nil if time runs out before.
+  public func url(of event: some LogTable, withinMilliseconds limit: UInt64 = 20_000) -> String? {
+    let start = "\(event.rawValue) url="
+    guard prints(start, withinMilliseconds: limit) else { return nil }
+    let text = output
+    return text.firstRange(of: start).map { range in
+      String(text[range.upperBound...].prefix { !$0.isWhitespace })
+    }
+  }
+
   /// Waits until it has written its address to this file, and returns the content without the newline; nil if it ends
   /// or time runs out before.
   public func announcement(in path: String, withinMilliseconds limit: UInt64 = 20_000) -> String? {

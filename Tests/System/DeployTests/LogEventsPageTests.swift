@@ -26,4 +26,19 @@ import Testing
       #expect(!message.hasSuffix("."), "\(message)")
     }
   }
+
+  /// What stands in backticks right after the word: `the log: …`, `programs log …`.
+  @Test(arguments: ["docs/runbook.md", "docs/operations.md", "docs/kafka.md", "SECURITY.md"])
+  func `a document quotes what a program logs, or the beginning of it`(path: String) throws {
+    let text = String(decoding: try File.read("\(DeployedFiles.root)/\(path)"), as: UTF8.self)
+    let pieces = text.split(separator: "`", omittingEmptySubsequences: false)
+      .map { $0.split { $0 == " " || $0 == "\n" }.joined(separator: " ") }
+    let quotes = zip(pieces, pieces.dropFirst()).filter { before, _ in
+      [" log", " logs", " log:"].contains { before.hasSuffix($0) }
+    }.map(\.1)
+    #expect(!quotes.isEmpty)
+    for quote in quotes {
+      #expect(messages.contains { $0.hasPrefix(quote) }, "\(quote)")
+    }
+  }
 }

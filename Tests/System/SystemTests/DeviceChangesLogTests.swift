@@ -28,10 +28,7 @@ import Testing
         "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix, "--keys", keys,
         "--listen", "127.0.0.1:0", "--http", "off",
       ], in: folder)
-    try #require(
-      eventually { api.output.contains("\(APILog.listening.rawValue) url=") },
-      "it printed: \(api.output)")
-    let url = try #require(api.output.firstMatch(of: #/HTTP API url=(http:[0-9.:\/]+)/#)).1
+    let url = try #require(api.url(of: APILog.listening), "it printed: \(api.output)")
     let client = HTTPClient(timeoutMilliseconds: 30_000)
     func change(_ method: String, _ query: String, _ body: String?, _ key: String) throws {
       let token = String(repeating: "ab", count: 32)

@@ -49,9 +49,7 @@ import Testing
         "--schedule-database", schedule,
       ])
     let api = rig["martlet-api"]
-    #expect(api.prints("\(APILog.listening.rawValue) url=", withinMilliseconds: 20_000))
-    let url = try #require(api.output.firstMatch(of: #/HTTP API url=(http:[0-9.:\/]+)/#)).1
-    return String(url)
+    return try #require(api.url(of: APILog.listening), "\(api.output)")
   }
 
   private func send(

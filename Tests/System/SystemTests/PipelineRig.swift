@@ -5,6 +5,7 @@ import EventLoop
 import Glibc
 import HTTPClient
 import Kafka
+import LabCommand
 import ServiceKit
 import Signer
 import SystemTestSupport
@@ -39,8 +40,9 @@ final class PipelineRig {
     broker = try BuiltProgram.start(
       "martlet", ["broker", "--address-file", file, "--control", "127.0.0.1:0"] + flags, in: folder)
     kafka = try #require(broker.announcement(in: file), "it printed: \(broker.output)")
-    let faults = broker.output.firstMatch(of: #/fault interface url=http://([0-9.:]+)/#)
-    control = String(try #require(faults, "it printed: \(broker.output)").1)
+    let faults = broker.url(of: LabLog.faultInterface)
+    let url = try #require(faults, "it printed: \(broker.output)")
+    control = String(url.dropFirst("http://".count))
   }
 
   // MARK: Processes
