@@ -15,20 +15,24 @@ import WebhookDelivery
 /// `docs/reference/logs.md`, made from the tables of log events.
 enum LogEventsPage {
   static let programs: [(title: String, events: [any LogTable])] = [
-    ("Every program", ServiceKitLog.allCases),
-    ("`martlet-api`", APILog.allCases),
-    ("`martlet-ingest`", IngestLog.allCases),
-    ("`martlet-signer`", SignerLog.allCases),
-    ("`martlet-sender`", SenderLog.allCases),
-    ("`martlet-feedback`", FeedbackLog.allCases),
-    ("`apns-simulator`", SimulatorLog.allCases),
-    ("`martlet-webhooks`", WebhooksLog.allCases),
-    ("`martlet-scheduler`", SchedulerLog.allCases),
-    ("`martlet`", OperatorLog.allCases),
-    ("`martlet-lab`", LabLog.allCases),
+    ("Every program", all(ServiceKitLog.self)),
+    ("`martlet-api`", all(APILog.self)),
+    ("`martlet-ingest`", all(IngestLog.self)),
+    ("`martlet-signer`", all(SignerLog.self)),
+    ("`martlet-sender`", all(SenderLog.self)),
+    ("`martlet-feedback`", all(FeedbackLog.self)),
+    ("`apns-simulator`", all(SimulatorLog.self)),
+    ("`martlet-webhooks`", all(WebhooksLog.self)),
+    ("`martlet-scheduler`", all(SchedulerLog.self)),
+    ("`martlet`", all(OperatorLog.self)),
+    ("`martlet-lab`", all(LabLog.self)),
   ]
 
   static var text: String { head + programs.map { list($0.title, $0.events) }.joined() }
+
+  private static func all<Table: LogTable>(_ table: Table.Type) -> [any LogTable] {
+    table.allCases.map { $0 }
+  }
 
   /// The errors and warnings of a program.
   private static func list(_ title: String, _ events: [any LogTable]) -> String {

@@ -6,7 +6,7 @@ import Testing
 
 /// The list of log events, and the page that is made from it. Who searches logs relies on every message.
 @Suite struct LogEventsPageTests {
-  private let messages = LogEventsPage.programs.flatMap { $0.events.map(\.rawValue) }
+  private let messages = LogEventsPage.programs.flatMap { $0.events.map { $0.rawValue } }
 
   @Test func `the page in docs is what the programs declare`() throws {
     let path = "\(DeployedFiles.root)/docs/reference/logs.md"
@@ -35,7 +35,7 @@ import Testing
       .map { $0.split { $0 == " " || $0 == "\n" }.joined(separator: " ") }
     let quotes = zip(pieces, pieces.dropFirst()).filter { before, _ in
       [" log", " logs", " log:"].contains { before.hasSuffix($0) }
-    }.map(\.1)
+    }.map { $0.1 }
     #expect(!quotes.isEmpty)
     for quote in quotes {
       #expect(messages.contains { $0.hasPrefix(quote) }, "\(quote)")
