@@ -25,7 +25,7 @@ import Testing
     try awaitCommits()
     #expect(
       rig[Self.program].prints(ServiceKitLog.groupBegins, withinMilliseconds: 10_000))
-    #expect(!rig[Self.program].output.contains(Self.line))
+    #expect(!rig[Self.program].output.contains(Self.line.rawValue))
     #expect(rig.stop(Self.program) == 0)
     // After an ordinary restart it goes on.
     try rig.start(Self.program)
