@@ -190,7 +190,7 @@ final class DeviceTables {
       wanted: Set(tables.map(\.changelog.topic)))
     if let reason { return try restore(reason) }
     if RestoreRule.isBehind(followedAt: followedAt, now: now), case .complete = try store.state() {
-      log.info("the database is behind the topics; nothing is looked up in it until it is complete")
+      log(FeedbackLog.databaseBehind)
       try store.setIncomplete()
     }
     begin(stored)
@@ -201,11 +201,9 @@ final class DeviceTables {
     try store.startOver(at: now)
     (notedAt, sweptTo) = (now, nil)
     if reason == .empty {
-      log.info("building the database from the topics; judging starts when it is complete")
+      log(FeedbackLog.building)
     } else {
-      log.warning(
-        "rebuilding the database from the topics; judging starts when it is complete",
-        ["reason": "\(reason)"])
+      log(FeedbackLog.rebuilding, ["reason": "\(reason)"])
     }
     counters.add(.restores)
     begin([:])
@@ -224,7 +222,7 @@ final class DeviceTables {
         try changelog.begin(at: positions.map(\.start))
       } catch {
         // For want of memory only: the next turn begins once more.
-        log.error("cannot read a topic; retrying", ["error": "\(error)"])
+        log(FeedbackLog.topicNotBegun, ["error": "\(error)"])
         isOpen = false
         return
       }
@@ -249,7 +247,7 @@ final class DeviceTables {
     let now = MonotonicClock.milliseconds()
     _ = errors.drainEnded(now: now)
     guard let more = errors.admit("\(error)", now: now) else { return }
-    log.warning("cannot read a topic; retrying", ["error": "\(error)", "left_out": "\(more)"])
+    log(FeedbackLog.topicNotRead, ["error": "\(error)", "left_out": "\(more)"])
   }
 
   /// Reads on in one topic. While there is time, records gather for one transaction.
@@ -333,7 +331,7 @@ final class DeviceTables {
       return nil
     }
     guard let applied else {
-      log.warning("another process is rebuilding the database; reading the missing records")
+      log(FeedbackLog.rebuiltElsewhere)
       isOpen = false
       return nil
     }
@@ -405,8 +403,7 @@ final class DeviceTables {
     isCatchingUp = false
     status.set("devices", obstacle: nil)
     let took = MonotonicClock.milliseconds() - began
-    log.info(
-      "the database is complete", ["records": "\(caughtUp)", "milliseconds": "\(took)"])
+    log(FeedbackLog.databaseComplete, ["records": "\(caughtUp)", "milliseconds": "\(took)"])
     return false
   }
 
