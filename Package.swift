@@ -339,7 +339,7 @@ let package = Package(
       dependencies: [
         "APNS", "Contract", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store",
         "Settings", "Telemetry", "ServiceKit", "LabCommand", "HTTPClient", "ConsumerGroup",
-        "Identity", "Schedule",
+        "Identity", "Schedule", "Feedback", "Scheduler",
       ],
       path: "Tests/Chaos/ChaosSuite", swiftSettings: outer),
     trial("martlet-chaos", "Tests/Chaos", ["ChaosSuite", "ServiceKit"]),
@@ -348,7 +348,7 @@ let package = Package(
       ["EventLoop", "TLS", "HTTP2", "CLinux", "HTTP2Engine"]),
     trial(
       "store-benchmark", "benchmarks/tools",
-      ["APNS", "EventLoop", "Random", "Store", "DeviceTokens"]),
+      ["APNS", "Contract", "EventLoop", "Random", "Store", "DeviceTokens"]),
     trial(
       "benchmark-load", "benchmarks/tools",
       [
@@ -365,7 +365,7 @@ let package = Package(
       ],
       path: "Tests/Support/TestSupport", swiftSettings: swift),
     .target(
-      name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "TestSupport"],
+      name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "Telemetry", "TestSupport"],
       path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
     tests("Core", "Identity", ["Identity"]),
     tests("Core", "APNS", ["APNS", "Random"]),
@@ -520,21 +520,22 @@ let package = Package(
     tests(
       "System", "System",
       [
-        "Bytes", "Diagnosis", "EmbeddedKafka", "EventLoop", "HTTPClient", "JSON", "Kafka",
-        "Contract", "Signing", "SystemTestSupport", "TestSupport",
+        "API", "Bytes", "Diagnosis", "EmbeddedKafka", "EventLoop", "Feedback", "HTTPClient", "JSON",
+        "Kafka", "Contract", "LabCommand", "OperatorCommand", "SenderDecisions", "ServiceKit",
+        "Signer", "Signing", "SystemTestSupport", "TestSupport",
       ], exclude: ["Python"]),
     tests(
       "System", "ForeignClient",
       [
         "Bytes", "EventLoop", "HTTP2", "JSON", "Kafka", "Random", "Signing", "SystemTestSupport",
-        "TestSupport", "HTTP2Engine",
+        "TestSupport", "HTTP2Engine", "SenderDecisions", "ServiceKit", "WebhookDelivery",
       ],
       exclude: ["Python"]),
     tests(
       "System", "Documents",
       [
-        "APNS", "Bytes", "EventLoop", "Feedback", "JSON", "Kafka", "Contract", "Records", "Signing",
-        "Store", "SystemTestSupport", "TestSupport", "DeviceTokens",
+        "API", "APNS", "Bytes", "EventLoop", "Feedback", "JSON", "Kafka", "Contract", "Records",
+        "ServiceKit", "Signing", "Store", "SystemTestSupport", "TestSupport", "DeviceTokens",
       ], exclude: ["Python"]),
     tests(
       "System", "Deploy",

@@ -21,7 +21,7 @@ SQLITE = """
 """
 POSTGRES = """
     INSERT INTO martlet.devices (token, app, environment, registered_at, locale, app_version, tags, push_type)
-    SELECT lpad(to_hex(n), 64, '0'), '{app}', 'production', 1000 + n,
+    SELECT '\\x01'::bytea || decode(lpad(to_hex(n), 64, '0'), 'hex'), '{app}', 'production', 1000 + n,
         CASE WHEN n % {share} = 0 THEN 'de_AT' ELSE 'en' END, '3.' || (n % 12),
         CASE WHEN n % {share} = 0 THEN 'vip wanted' ELSE 'vip' END, NULL
     FROM generate_series(0, {count} - 1) AS n;

@@ -88,7 +88,7 @@ def register(count, database, server):
     if server:
         server.run(
             "psql", "-q", "-h", server.folder, "-U", "martlet", database.split("/")[3].split("?")[0], "-c",
-            f"INSERT INTO martlet.{columns} SELECT encode(sha256(i::text::bytea), 'hex'), '{APP}', 'production',"
+            f"INSERT INTO martlet.{columns} SELECT '\\x01'::bytea || sha256(i::text::bytea), '{APP}', 'production',"
             f" 1795000000000, 'u' || i FROM generate_series(0, {count - 1}) AS i; ANALYZE martlet.devices")
     else:
         with contextlib.closing(sqlite3.connect(database, timeout=60)) as connection, connection:

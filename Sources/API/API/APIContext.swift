@@ -162,8 +162,8 @@ final class APIContext {
 
   /// Logs who has sent something, at level debug: there may be thousands of lines per second.
   func note(_ exchange: StreamExchange, _ key: APIKey, requests: Int) {
-    context.log.debug(
-      "HTTP request accepted",
+    context.log(
+      APILog.requestAccepted,
       [
         "key": key.name.text, "client": exchange.client, "method": exchange.method,
         "path": exchange.path, "requests": "\(requests)",

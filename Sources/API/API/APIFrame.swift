@@ -230,7 +230,7 @@ final class APIFrame {
       case .full where request.isBatch: return
       case .full: return end(request, because: .unavailable("Kafka does not take records now"))
       case .refused(let error):
-        api.context.log.error("Kafka refuses a request", ["error": "\(error)"])
+        api.context.log(APILog.requestRefused, ["error": "\(error)"])
         guard request.isBatch else {
           return end(request, because: .unavailable("Kafka does not take records now"))
         }

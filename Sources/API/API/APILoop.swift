@@ -70,8 +70,8 @@ final class APILoop: StreamHandler {
       throw ServiceFailure("no HTTP API: \(error); --listen names another address")
     }
     let scheme = api.settings.certificate == nil ? "http" : "https"
-    api.context.log.info(
-      "HTTP API",
+    api.context.log(
+      APILog.listening,
       ["url": "\(scheme)://\(Endpoint(host: api.settings.listen.numericHost, port: port))"])
   }
 
@@ -139,8 +139,8 @@ final class APILoop: StreamHandler {
     guard api.now >= tellAt || api.context.signals.isStopping else { return }
     tellAt = api.now + Self.tellMilliseconds
     for (name, change) in api.keys.figures.drainUntold() {
-      api.context.log.info(
-        "devices changed",
+      api.context.log(
+        APILog.devicesChanged,
         [
           "key": name, "registered": "\(change.registered)", "removed": "\(change.removed)",
           "client": change.client,

@@ -54,18 +54,18 @@ public enum APIMetrics: Int, MetricTable {
     case .keyChanges:
       .sampled(
         "martlet_api_key_device_changes_total", .counter, labels: ["key", "change"],
-        bound: "2 × API keys", event: "devices changed",
+        bound: "2 × API keys", event: APILog.devicesChanged,
         "Registrations and removals of devices that Kafka has, by the name of their API key.")
     case .certificateEnd:
       .sampled(
         "martlet_api_certificate_not_after_timestamp_seconds", .gauge,
-        event: "HTTPS certificate expires soon; renew it, its file is read again when it changes",
+        event: APILog.certificateExpires,
         "When the certificate of HTTPS expires, as Unix time; none without HTTPS.")
     case .reloadRefused:
       .sampled(
         "martlet_api_reload_refused", .gauge, labels: ["file", "app"],
         bound: "2 files × \(ReloadStatus.namedApps + 1) apps", merge: .highest,
-        event: "invalid HTTPS certificate or key; keeping the previous one",
+        event: APILog.certificateInvalid,
         "1 while a changed file (certificate with its key, keys) is refused and earlier content is in use; `app` is empty."
       )
     }

@@ -220,8 +220,8 @@ enum CampaignsAPI {
       topic: topic, key: Array("\(key)".utf8), value: value,
       headers: value == nil ? [KafkaHeader("by", request.key.actor)] : [])
     return .produce([record]) { (request) throws(Problem) in
-      request.api.context.log.info(
-        "a campaign was changed over HTTP",
+      request.api.context.log(
+        APILog.campaignChanged,
         [
           "campaign": "\(key)", "change": change, "key": request.key.name.text,
           "client": request.exchange.client,
@@ -243,9 +243,7 @@ enum CampaignsAPI {
         api.topics.controls, key: Array("\(ControlRecord.holderPrefix)key \(name)".utf8),
         value: value, tag: APIFrame.noTag)
       guard case .queued = result else { return true }
-      api.context.log.warning(
-        "API key removed; its campaigns and scheduled requests end",
-        ["key": name.text])
+      api.context.log(APILog.keyRemoved, ["key": name.text])
       return false
     }
   }

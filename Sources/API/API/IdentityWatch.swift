@@ -53,13 +53,11 @@ struct IdentityWatch {
     do {
       try server.show(try read())
       reloads.accepted(APIMetrics.certificateFile)
-      log.info("HTTPS certificate reloaded", ["certificate": certificate])
+      log(APILog.certificateReloaded, ["certificate": certificate])
     } catch {
       _ = reloads.refused(
         APIMetrics.certificateFile, "\(error)", now: now, isAsked: isAsked)
-      log.error(
-        "invalid HTTPS certificate or key; keeping the previous one",
-        ["certificate": certificate, "key": key, "error": "\(error)"])
+      log(APILog.certificateInvalid, ["certificate": certificate, "key": key, "error": "\(error)"])
     }
   }
 
@@ -70,16 +68,14 @@ struct IdentityWatch {
     switch reminder.step(expiresAt: expiresAt, wall: wall, now: now) {
     case nil: return
     case .expired?:
-      log.error(
-        "HTTPS certificate expired; clients refuse it until its file holds a renewed one",
+      log(
+        APILog.certificateExpired,
         [
           "certificate": certificate,
           "expired": "\(ExpiryReminder.age(from: expiresAt, to: wall)) ago",
         ])
     case .expiresSoon(let days)?:
-      log.warning(
-        "HTTPS certificate expires soon; renew it, its file is read again when it changes",
-        ["certificate": certificate, "days_left": "\(days)"])
+      log(APILog.certificateExpires, ["certificate": certificate, "days_left": "\(days)"])
     }
   }
 }

@@ -57,8 +57,8 @@ struct KeyRing {
       revision += 1
       lookAtEnds(WallClock.milliseconds())
       buckets = buckets.filter { name, _ in table.keys.contains { $0.name == name } }
-      context.log.info(
-        "API keys reloaded",
+      context.log(
+        APILog.keysReloaded,
         [
           "keys": "\(table.keys.count)", "by": isAsked ? "SIGHUP" : "a change of the file",
           "added": changes.added.joined(separator: " "),
@@ -67,8 +67,7 @@ struct KeyRing {
         ])
     } catch {
       _ = reloads.refused(APIMetrics.keysFile, "\(error)", now: now, isAsked: isAsked)
-      context.log.error(
-        "invalid API keys file; keeping the previous keys", ["error": "\(error)"])
+      context.log(APILog.keysInvalid, ["error": "\(error)"])
     }
   }
 
@@ -89,9 +88,9 @@ struct KeyRing {
       let end = Timestamp.text(milliseconds: key.expires ?? 0)
       let fields: KeyValuePairs = ["key": key.name.text, "expires": end, "days_left": "\(days)"]
       if said < 0 {
-        context.log.error("an API key has expired; its requests are refused", fields)
+        context.log(APILog.keyExpired, fields)
       } else {
-        context.log.warning("an API key expires soon; martlet keys api makes another", fields)
+        context.log(APILog.keyExpires, fields)
       }
     }
   }

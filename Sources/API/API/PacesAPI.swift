@@ -79,8 +79,8 @@ enum PacesAPI {
       topic: request.api.topics.controls, key: Array(subject.key.utf8), value: value,
       headers: value == nil ? [KafkaHeader("by", request.key.actor)] : [])
     return .produce([record]) { request in
-      request.api.context.log.info(
-        "a pace was changed over HTTP",
+      request.api.context.log(
+        APILog.paceChanged,
         [
           "of": "\(subject)", "rate": rate, "key": request.key.name.text,
           "client": request.exchange.client,

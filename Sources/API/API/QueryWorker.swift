@@ -143,13 +143,13 @@ final class QueryWorker {
     private func step(_ job: Job) -> Query.Found? {
       do throws(StoreError) {
         let found = try askTwice(job)
-        if hasFailed { log.info("the database answers again") }
+        if hasFailed { log(APILog.databaseAnswers) }
         hasFailed = false
         return found
       } catch {
         // The next query opens it again.
         databases.close()
-        if !hasFailed { log.error("the database does not answer", ["error": "\(error)"]) }
+        if !hasFailed { log(APILog.databaseSilent, ["error": "\(error)"]) }
         hasFailed = true
         return nil
       }

@@ -25,7 +25,7 @@ struct DatabaseRetry {
     counters.add(.databaseRetries)
     if backoff.failures == 0 { counters.add(.databaseFailing) }
     if backoff.failures % 20 == 0 {
-      context.log.warning("cannot write to the database; retrying", ["error": "\(error)"])
+      context.log(FeedbackLog.notWritten, ["error": "\(error)"])
     }
     context.status.set("database", obstacle: "the database takes no changes: \(error)")
     let wait = backoff.failed(random: UInt64.random(in: .min ... .max))
@@ -34,7 +34,7 @@ struct DatabaseRetry {
 
   mutating func succeeded() {
     guard backoff.failures > 0 else { return }
-    context.log.info("the database accepts records again")
+    context.log(FeedbackLog.databaseAccepts)
     counters.add(.databaseFailing, -1)
     // There is one of these for each kind of work.
     if counters[.databaseFailing] == 0 { context.status.set("database", obstacle: nil) }

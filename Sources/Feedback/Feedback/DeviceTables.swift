@@ -39,9 +39,12 @@ final class DeviceTables {
   private static let idlePeriod: Int64 = 600_000
   /// In milliseconds.
   private static let gatheringTime: UInt64 = 200
+  /// For how long an index of a large table may be made, in milliseconds.
+  private static let indexTime: UInt64 = 3_600_000
   /// Rows that are looked through in one transaction when old ones are removed.
   private static let sweptRows = 10_000
 
+  private let loop: ServiceLoop
   private let log: Logger
   private let status: StatusBoard
   private let store: TokenStore
@@ -72,8 +75,9 @@ final class DeviceTables {
   init(
     _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
     _ store: TokenStore, _ invalidator: TokenInvalidator, _ cluster: ClusterView,
-    _ counters: Counters<FeedbackMetrics>, wakeup: Wakeup
+    _ counters: Counters<FeedbackMetrics>, _ loop: ServiceLoop
   ) throws {
+    self.loop = loop
     log = context.log
     status = context.status
     patience = DatabaseRetry(context, counters)
@@ -81,7 +85,7 @@ final class DeviceTables {
     self.invalidator = invalidator
     self.counters = counters
     rule = RestoreRule(maxAge: settings.databaseMaxAge)
-    watermarks = try WatermarkReader(cluster.configuration, context, wakeup: wakeup)
+    watermarks = try WatermarkReader(cluster.configuration, context, wakeup: loop.wakeup)
     var tables: [Table] = []
     var partitions: [TopicPartition] = []
     for topic in [names.devices, names.invalidTokens] {
@@ -90,7 +94,7 @@ final class DeviceTables {
       configuration.sharePrefetch(among: count)
       tables.append(
         Table(
-          try KafkaChangelog(configuration, topic: topic, partitions: count, wakeup: wakeup)))
+          try KafkaChangelog(configuration, topic: topic, partitions: count, wakeup: loop.wakeup)))
       partitions += (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
     }
     self.tables = tables
@@ -186,7 +190,7 @@ final class DeviceTables {
       wanted: Set(tables.map(\.changelog.topic)))
     if let reason { return try restore(reason) }
     if RestoreRule.isBehind(followedAt: followedAt, now: now), case .complete = try store.state() {
-      log.info("the database is behind the topics; nothing is looked up in it until it is complete")
+      log(FeedbackLog.databaseBehind)
       try store.setIncomplete()
     }
     begin(stored)
@@ -197,11 +201,9 @@ final class DeviceTables {
     try store.startOver(at: now)
     (notedAt, sweptTo) = (now, nil)
     if reason == .empty {
-      log.info("building the database from the topics; judging starts when it is complete")
+      log(FeedbackLog.building)
     } else {
-      log.warning(
-        "rebuilding the database from the topics; judging starts when it is complete",
-        ["reason": "\(reason)"])
+      log(FeedbackLog.rebuilding, ["reason": "\(reason)"])
     }
     counters.add(.restores)
     begin([:])
@@ -220,7 +222,7 @@ final class DeviceTables {
         try changelog.begin(at: positions.map(\.start))
       } catch {
         // For want of memory only: the next turn begins once more.
-        log.error("cannot read a topic; retrying", ["error": "\(error)"])
+        log(FeedbackLog.topicNotBegun, ["error": "\(error)"])
         isOpen = false
         return
       }
@@ -245,7 +247,7 @@ final class DeviceTables {
     let now = MonotonicClock.milliseconds()
     _ = errors.drainEnded(now: now)
     guard let more = errors.admit("\(error)", now: now) else { return }
-    log.warning("cannot read a topic; retrying", ["error": "\(error)", "left_out": "\(more)"])
+    log(FeedbackLog.topicNotRead, ["error": "\(error)", "left_out": "\(more)"])
   }
 
   /// Reads on in one topic. While there is time, records gather for one transaction.
@@ -329,7 +331,7 @@ final class DeviceTables {
       return nil
     }
     guard let applied else {
-      log.warning("another process is rebuilding the database; reading the missing records")
+      log(FeedbackLog.rebuiltElsewhere)
       isOpen = false
       return nil
     }
@@ -386,6 +388,7 @@ final class DeviceTables {
       return true
     }
     if isCatchingUp, try removeOldRows() { return true }
+    if isCatchingUp, try makeIndex() { return true }
     let isNoted = try store.transaction { () throws(StoreError) in
       guard try isCurrent() else { return false }
       try store.setComplete(at: askedAt)
@@ -400,8 +403,7 @@ final class DeviceTables {
     isCatchingUp = false
     status.set("devices", obstacle: nil)
     let took = MonotonicClock.milliseconds() - began
-    log.info(
-      "the database is complete", ["records": "\(caughtUp)", "milliseconds": "\(took)"])
+    log(FeedbackLog.databaseComplete, ["records": "\(caughtUp)", "milliseconds": "\(took)"])
     return false
   }
 
@@ -418,6 +420,15 @@ final class DeviceTables {
     }
     sweptTo = page.end
     return page.end != nil
+  }
+
+  /// Makes an index that a table has not while it is filled.
+  ///
+  /// - Returns: whether there may be more.
+  private func makeIndex() throws(StoreError) -> Bool {
+    loop.beat(allowing: Self.indexTime)
+    defer { loop.beat() }
+    return try store.transaction(isCopy: true) { () throws(StoreError) in try store.makeIndex() }
   }
 
   /// Tells those who wait how far it is, once a second.

@@ -25,7 +25,7 @@ public enum FeedbackMetrics: Int, MetricTable {
     case .unknownZones:
       .counter(
         "martlet_feedback_unknown_zones_total",
-        event: "a registration names a time zone that does not exist here",
+        event: FeedbackLog.zoneUnknown,
         "Registrations whose time_zone is no name of the IANA database on this host: campaigns by local time send to them by"
           + " their own time_zone.")
     case .forgotten:
@@ -35,7 +35,7 @@ public enum FeedbackMetrics: Int, MetricTable {
     case .badTokenWaves:
       .counter(
         "martlet_feedback_bad_token_waves_total",
-        event: "APNs reports unusually many bad device tokens; none of them is recorded as invalid",
+        event: FeedbackLog.badTokenWave,
         "Waves: times that an abnormal number of an app's tokens was reported as bad or unregistered. Their answers make no"
           + " token invalid until the wave is decided (martlet tokens waves).")
     case .withdrawn:
@@ -54,11 +54,11 @@ public enum FeedbackMetrics: Int, MetricTable {
       )
     case .databaseRetries:
       .counter(
-        "martlet_feedback_database_retries_total", event: "cannot write to the database; retrying",
+        "martlet_feedback_database_retries_total", event: FeedbackLog.notWritten,
         "Transactions that the database refused and that are tried again.")
     case .databaseFailing:
       .gauge(
-        "martlet_feedback_database_failing", event: "cannot write to the database; retrying",
+        "martlet_feedback_database_failing", event: FeedbackLog.notWritten,
         "1 or more while the database refuses a transaction that is tried again; nothing is read meanwhile."
       )
     case .databaseLogBytes:
@@ -69,7 +69,7 @@ public enum FeedbackMetrics: Int, MetricTable {
     case .restores:
       .counter(
         "martlet_feedback_restores_total",
-        event: "rebuilding the database from the topics; judging starts when it is complete",
+        event: FeedbackLog.rebuilding,
         "Times that the database was rebuilt from the topics.")
     case .receiptsKept:
       .counter(

@@ -69,7 +69,10 @@ public enum FeedbackService: Service {
     return try context.openDatabase(
       file: TokenStore.isOnServer(location) ? nil : location,
       open: { () throws(StoreError) in
-        try TokenStore(location, now: WallClock.milliseconds(), onUpdate: context.noteUpdate)
+        let store = try TokenStore(
+          location, now: WallClock.milliseconds(), onUpdate: context.noteUpdate)
+        try store.sortBesideFile()
+        return store
       }, mayPass: { $0.isTemporary && TokenStore.mayAppear(location) })
   }
 }

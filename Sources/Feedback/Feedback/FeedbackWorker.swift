@@ -61,7 +61,7 @@ final class FeedbackWorker {
     invalidator = TokenInvalidator(
       store, names, clockSkew: settings.clockSkew, badTokenLimit: settings.badTokenLimit)
     tables = try DeviceTables(
-      settings, context, names, store, invalidator, cluster, counters, wakeup: wakeup)
+      settings, context, names, store, invalidator, cluster, counters, loop)
     feedbackPartitions = cluster.partitions[names.feedback] ?? 0
     patience = DatabaseRetry(context, counters)
     upkeep = DatabaseUpkeep(store, settings, context, counters)
@@ -145,8 +145,7 @@ final class FeedbackWorker {
   private func drop() {
     let count = output.abandon()
     if count > 0 {
-      context.log.info(
-        "unacknowledged records withdrawn from the producer", ["count": "\(count)"])
+      context.log(FeedbackLog.recordsWithdrawn, ["count": "\(count)"])
     }
     machine.drop()
     forget()
@@ -183,7 +182,7 @@ final class FeedbackWorker {
       return member.ended(source, at: record.offset)
     }
     if let error = record.error {
-      return context.log.warning("cannot read records; retrying", ["error": "\(error)"])
+      return context.log(FeedbackLog.recordsNotRead, ["error": "\(error)"])
     }
     if isAnswer { machine.reads(source.partition) }
     let admission = member.admit(source, record)
@@ -207,9 +206,7 @@ final class FeedbackWorker {
     counters.add(.unknownZones)
     guard case .isNew = verdict, zonesTold < Self.zonesToldAtMost else { return }
     zonesTold += 1
-    context.log.warning(
-      "a registration names a time zone that does not exist here",
-      ["time_zone": zone, "app": device.device.app])
+    context.log(FeedbackLog.zoneUnknown, ["time_zone": zone, "app": device.device.app])
   }
 
   // MARK: Steps of a batch
@@ -261,13 +258,11 @@ final class FeedbackWorker {
     }
     for alarm in outcome.alarms {
       counters.add(.badTokenWaves)
-      context.log.error(
-        "APNs reports unusually many bad device tokens; none of them is recorded as invalid",
-        alarm.fields)
+      context.log(FeedbackLog.badTokenWave, alarm.fields)
     }
     for (wave, evidence) in outcome.believed {
-      context.log.warning(
-        "wave of invalid tokens confirmed: its devices did not register again",
+      context.log(
+        FeedbackLog.waveConfirmed,
         [
           "app": wave.app, "environment": wave.environment.description, "devices": "\(wave.held)",
           "registered_again": "\(evidence.heldValid), \(evidence.expected) expected",

@@ -41,7 +41,7 @@ extension IngestLoop {
       return member.ended(member.source(record), at: record.offset)
     }
     if let error = record.error {
-      return context.log.warning("Kafka reported an error", ["error": "\(error)"])
+      return context.log(IngestLog.kafkaError, ["error": "\(error)"])
     }
     let source = member.source(record)
     let admission = member.admit(source, record)

@@ -91,7 +91,7 @@ final class IngestLoop {
       loop.beat()
       invalidTokens.follow(timeoutMilliseconds: 20)
       if MonotonicClock.milliseconds() >= deadline {
-        context.log.warning("invalid tokens not read yet; starting without them")
+        context.log(IngestLog.tokensNotRead)
         return
       }
     }

@@ -21,7 +21,7 @@ public enum IngestMetrics: Int, MetricTable {
     case .tooLarge:
       .counter(
         "martlet_ingest_notifications_too_large_total",
-        event: "a notification is too large for its topic and became a dead letter",
+        event: IngestLog.tooLarge,
         "Notifications that their topic did not take because of its max.message.bytes; each is a dead letter."
       )
     case .unusualTokens:

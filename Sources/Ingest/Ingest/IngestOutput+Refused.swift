@@ -106,8 +106,8 @@ extension IngestOutput {
         Self.append(envelope, carried, key: key, field, detail, to: &receipt)
       }
     }
-    context.log.error(
-      "a notification is too large for its topic and became a dead letter",
+    context.log(
+      IngestLog.tooLarge,
       [
         "topic": name, "bytes": "\(size)", "limit": limit ?? "", "error": "\(error)",
         "origin": letter.origin?.description ?? "", "remedy": error.remedy ?? "",

@@ -43,8 +43,8 @@ public enum IngestService: Service {
       cluster.partitions[names.campaignRequests] != nil
       || cluster.hidden.contains(names.campaignRequests)
     if !settings.readsCampaigns {
-      context.log.warning(
-        "no topic of campaign requests; campaigns address nobody until it is created and this process restarted",
+      context.log(
+        IngestLog.noCampaignTopic,
         ["topic": names.campaignRequests, "remedy": "martlet topics create"])
     }
     try IngestLoop(settings, context, names, cluster).run()

@@ -24,7 +24,7 @@ enum Audit {
   ///   - deed: The action, such as `replay`.
   ///   - subject: The objects of the action, with counts.
   static func note(_ deed: String, _ subject: String, _ context: ServiceContext) {
-    context.log.info("audit", ["by": actor, "deed": deed, "subject": subject])
+    context.log(OperatorLog.audit, ["by": actor, "deed": deed, "subject": subject])
     let time = Timestamp.text(milliseconds: WallClock.milliseconds())
     "martlet audit: \(time) by=\(actor) deed=\(deed) subject=\(subject)".withCString { text in
       withVaList([text]) { vsyslog(priority, "%s", $0) }

@@ -34,7 +34,9 @@ enum CurrentProviderToken {
         "\(names.providerTokens) was not read to its end in time; increase --timeout")
     }
     let now = WallClock.milliseconds()
-    if let problem = problems.first { context.log.error("\(problem)") }
+    if let problem = problems.first {
+      context.log(OperatorLog.tokenUnreadable, ["error": "\(problem)"])
+    }
     guard let index = book.resolve(appHash: AppHash.of(app.utf8.span), environment: environment)
     else {
       if let problem = problems.first { throw ServiceFailure("\(problem)") }

@@ -12,7 +12,7 @@ enum HoldCounter: Int, MetricTable {
     case .throttledMilliseconds:
       .counter(
         "martlet_kafka_throttled_seconds_total", isMilliseconds: true,
-        event: "a broker delays this process: a quota is used up",
+        event: ServiceKitLog.brokerDelays,
         "Time that brokers have delayed answers to this process because a quota of its Kafka user or client id was used up."
       )
     }
@@ -53,15 +53,15 @@ struct BrokerHolds {
     switch quota.step(isFailing: grown > 0, now: now) {
     case .nothing: break
     case .report:
-      log.warning(
-        "a broker delays this process: a quota is used up",
+      log(
+        ServiceKitLog.brokerDelays,
         [
           "broker": broker.map { "\($0)" } ?? "", "milliseconds": "\(grown)",
           "remedy":
             "raise the quota of this Kafka user or client id (producer_byte_rate, consumer_byte_rate,"
             + " request_percentage; kafka-configs.sh --describe --entity-type users shows it)",
         ])
-    case .reportResolved: log.info("no broker delays this process any more")
+    case .reportResolved: log(ServiceKitLog.noBrokerDelays)
     }
   }
 
@@ -70,8 +70,8 @@ struct BrokerHolds {
     case .nothing: break
     case .report:
       guard let held else { return }
-      log.warning(
-        "waiting for an open transaction of another producer",
+      log(
+        ServiceKitLog.openTransaction,
         [
           "partition": "\(held.partition)", "offset": "\(held.offset)",
           "seconds": "\(held.milliseconds / 1_000)",
@@ -79,7 +79,7 @@ struct BrokerHolds {
             "the producer has to commit or abort it, or the broker does after its transaction.timeout.ms;"
             + " kafka-transactions.sh find-hanging, and abort, end one that stays",
         ])
-    case .reportResolved: log.info("the open transaction of another producer has ended")
+    case .reportResolved: log(ServiceKitLog.transactionEnded)
     }
   }
 }

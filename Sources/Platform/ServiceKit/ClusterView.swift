@@ -34,9 +34,7 @@ public struct ClusterView: Sendable {
     let topics = rights.topics.filter { !optional.contains($0) }
     context.rights.begin(rights, user: configuration.user)
     if let warning = KafkaFindings.login(configuration.saslMechanism, .librdkafka) {
-      context.log.warning(
-        "this librdkafka cannot log in to newer brokers in this way",
-        ["because": warning.message, "remedy": warning.remedy])
+      context.log(ServiceKitLog.oldLibrary, ["because": warning.message, "remedy": warning.remedy])
     }
     let found: ClusterView?
     do throws(KafkaError) {
@@ -121,7 +119,7 @@ private struct ClusterWait {
           continue
         }
         if patience.hasReported {
-          context.log.info("connected to Kafka", ["kafka": configuration.bootstrap])
+          context.log(ServiceKitLog.connected, ["kafka": configuration.bootstrap])
         }
         let counts = listing.sizes.mapValues(\.partitions)
         return ClusterView(
@@ -154,13 +152,12 @@ private struct ClusterWait {
   private func report(_ error: KafkaError) {
     let seconds = patience.waited(now: MonotonicClock.milliseconds()) / 1_000
     if error.isUnreadable {
-      return context.log.warning(
-        "the server that answers is no Kafka broker that librdkafka can read; waiting: check the port of --kafka, and"
-          + " kafka.security.protocol where the broker has TLS",
+      return context.log(
+        ServiceKitLog.noKafkaBroker,
         ["kafka": configuration.bootstrap, "seconds": "\(seconds)", "error": "\(error)"])
     }
-    context.log.warning(
-      "no Kafka broker answers; waiting: check that it runs and that --kafka names it",
+    context.log(
+      ServiceKitLog.noBrokerAnswers,
       ["kafka": configuration.bootstrap, "seconds": "\(seconds)", "error": "\(error)"])
   }
 }

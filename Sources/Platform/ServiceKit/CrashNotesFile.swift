@@ -18,15 +18,12 @@ enum CrashNotesFile {
       let path = if let setting { setting } else { try usualPath(program) }
       let notes = try CrashNotes(path: path)
       if !notes.isEmpty {
-        log.warning("earlier crashes were noted", ["file": path, "records": "\(notes.count)"])
+        log(ServiceKitLog.crashesNoted, ["file": path, "records": "\(notes.count)"])
       }
       return notes
     } catch {
       guard isService else { return CrashNotes() }
-      log.warning(
-        "cannot keep crash notes; a record that crashes this process will crash it again after each start. Name a"
-          + " writable file with --crash-notes",
-        ["error": "\(error)"])
+      log(ServiceKitLog.noCrashNotes, ["error": "\(error)"])
       return CrashNotes()
     }
   }

@@ -23,7 +23,7 @@ extension ServiceContext {
       } catch {
         guard mayPass(error) else { throw ServiceFailure("\(error)") }
         if !isReported {
-          log.warning("cannot open the database; retrying", ["error": "\(error)"])
+          log(ServiceKitLog.databaseNotOpened, ["error": "\(error)"])
         }
         isReported = true
         status.set("database", obstacle: "the database cannot be opened: \(error)")
@@ -39,13 +39,12 @@ extension ServiceContext {
   ///   - version: of its schema.
   ///   - known: the version that it gets.
   public func noteUpdate(version: Int, known: Int) {
-    log.info(
-      "the database is brought up to date", ["version": "\(version)", "to": "\(known)"])
+    log(ServiceKitLog.databaseMigrates, ["version": "\(version)", "to": "\(known)"])
   }
 
   /// An older version made the file with the process's umask; an administrator may want it so.
   private func warnOfExposure(_ file: String) {
     guard let problem = (try? File.exposure(of: file)) ?? nil else { return }
-    log.warning("the database is open to others", ["problem": problem])
+    log(ServiceKitLog.databaseExposed, ["problem": problem])
   }
 }

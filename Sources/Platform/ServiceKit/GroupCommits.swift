@@ -13,11 +13,11 @@ enum CommitCounter: Int, MetricTable {
     case .commitsUnanswered:
       .counter(
         "martlet_kafka_commits_unanswered_total",
-        event: "the group coordinator did not answer a commit; retrying",
+        event: ServiceKitLog.commitUnanswered,
         "Offset commits that the group's coordinator did not answer in time; they are sent again.")
     case .commitsRefused:
       .counter(
-        "martlet_kafka_commits_refused_total", event: "Kafka refuses commits; retrying",
+        "martlet_kafka_commits_refused_total", event: ServiceKitLog.commitsRefused,
         "Offsets that Kafka refused to commit, one for each partition of a commit; they are sent again."
       )
     }
@@ -60,15 +60,15 @@ struct GroupCommits {
     switch reminder.step(isFailing: refused > 0, now: now) {
     case .nothing: break
     case .report:
-      context.log.warning(
-        "Kafka refuses commits; retrying",
+      context.log(
+        ServiceKitLog.commitsRefused,
         ["partitions": "\(refused)", "error": refusal.map { "\($0)" } ?? ""])
-    case .reportResolved: context.log.info("Kafka accepts commits again")
+    case .reportResolved: context.log(ServiceKitLog.commitsAccepted)
     }
     guard isRepeat else { return }
     counters.add(.commitsUnanswered)
-    context.log.warning(
-      "the group coordinator did not answer a commit; retrying",
+    context.log(
+      ServiceKitLog.commitUnanswered,
       ["seconds": "\(CommitState<TopicPartition>.patience / 1_000)"])
   }
 
@@ -84,7 +84,7 @@ struct GroupCommits {
       try client.commitAsync(requests)
       return true
     } catch {
-      context.log.warning("cannot commit; retrying", ["error": "\(error)"])
+      context.log(ServiceKitLog.notCommitted, ["error": "\(error)"])
       return false
     }
   }
@@ -100,7 +100,7 @@ struct GroupCommits {
     if let refusal {
       self.refusal = refusal
       counters.add(.commitsRefused, refused.count)
-      context.log.debug("commit refused; retrying", ["error": "\(refusal)"])
+      context.log(ServiceKitLog.commitRefused, ["error": "\(refusal)"])
     }
     return (taken.map { ($0.partition, $0.offset) }, refused.map(\.partition))
   }
@@ -122,8 +122,9 @@ struct GroupCommits {
   }
 
   private func reportLoss(_ error: KafkaError) {
-    context.log.warning(
-      "last offsets not committed; the next owner \(cost)", ["error": "\(error)"])
+    context.log(
+      ServiceKitLog.lastOffsetsLost,
+      ["consequence": "the next owner \(cost)", "error": "\(error)"])
   }
 
   /// The partitions were given back: no answer is owed any more.

@@ -94,8 +94,7 @@ public struct GroupSession<Client: GroupClient> {
     if context.signals.isStopping { machine.stop() }
     if context.signals.isFastShutdown { machine.fastShutdown(now: now) }
     for ended in errors.drainEnded(now: now) {
-      context.log.info(
-        "Kafka no longer reports an error", ["error": ended.text, "left_out": "\(ended.more)"])
+      context.log(ServiceKitLog.errorEnded, ["error": ended.text, "left_out": "\(ended.more)"])
     }
   }
 
@@ -128,8 +127,8 @@ public struct GroupSession<Client: GroupClient> {
       heardAt = now
       machine.assigned(partitions, now: now)
     case .revoked(let partitions, let isLost):
-      context.log.info(
-        "partitions revoked", ["count": "\(partitions.count)", "lost": "\(isLost)"])
+      context.log(
+        ServiceKitLog.partitionsRevoked, ["count": "\(partitions.count)", "lost": "\(isLost)"])
       if isLost { counters.add(.assignmentsLost) }
       heardAt = now
       machine.revoked(isLost: isLost, now: now)
@@ -148,8 +147,8 @@ public struct GroupSession<Client: GroupClient> {
     guard error.isFenced, let name = plan.instanceID, let delay = machine.fenced(now: now) else {
       return false
     }
-    context.log.warning(
-      "the broker says that another process has this member's name",
+    context.log(
+      ServiceKitLog.nameTaken,
       ["instance_id": name, "rejoins_in_milliseconds": "\(delay)", "error": "\(error)"])
     heardAt = now
     return true
@@ -163,18 +162,17 @@ public struct GroupSession<Client: GroupClient> {
     }
     failure = ServiceFailure(reason)
     machine.fail()
-    context.log.error("stopping: this member lost its place in the group", ["error": reason])
+    context.log(ServiceKitLog.placeLost, ["error": reason])
   }
 
   private mutating func report(_ error: KafkaError, _ now: UInt64) {
     guard let more = errors.admit(error.message, now: now) else { return }
     if error.isOfMembership {
-      return context.log.error(
-        "cannot join the consumer group; retrying",
-        ["error": "\(error)", "remedy": error.remedy ?? ""])
+      return context.log(
+        ServiceKitLog.notJoined, ["error": "\(error)", "remedy": error.remedy ?? ""])
     }
     let repeated: KeyValuePairs = ["error": "\(error)", "left_out": "\(more)"]
-    context.log.warning("Kafka reported an error", more > 0 ? repeated : ["error": "\(error)"])
+    context.log(ServiceKitLog.kafkaError, more > 0 ? repeated : ["error": "\(error)"])
   }
 
   // MARK: Actions
@@ -235,18 +233,18 @@ public struct GroupSession<Client: GroupClient> {
     }
     // What is begun again at once was not given back, and who leaves has no partitions to speak of.
     guard isOver else { return }
-    context.log.info("partitions given back", ["milliseconds": "\(now - heardAt)"])
+    context.log(ServiceKitLog.partitionsGivenBack, ["milliseconds": "\(now - heardAt)"])
     notePartitions([])
   }
 
   private mutating func rejoin(_ now: UInt64) {
-    context.log.info("joining the group again", ["instance_id": plan.instanceID ?? ""])
+    context.log(ServiceKitLog.rejoining, ["instance_id": plan.instanceID ?? ""])
     counters.add(.rejoined)
     do throws(KafkaError) {
       try client.rejoin()
     } catch {
       // The same settings made a client before: memory, threads or descriptors are short.
-      context.log.warning("cannot join the group again; retrying", ["error": "\(error)"])
+      context.log(ServiceKitLog.notRejoined, ["error": "\(error)"])
       machine.failedToRejoin(now: now)
     }
   }
@@ -265,7 +263,7 @@ public struct GroupSession<Client: GroupClient> {
           ? CommittedOffset($0.partition, offset: nil) : $0
       }
     } catch {
-      postpone("cannot read the committed offsets; retrying", error, now)
+      postpone(.offsetsNotRead, error, now)
       return nil
     }
   }
@@ -283,25 +281,25 @@ public struct GroupSession<Client: GroupClient> {
       try client.assign(starts.map(PartitionStart.init))
     } catch {
       // Whether this heals is for the group to say, which it does as an event.
-      postpone("cannot start the partitions; retrying", error, now)
+      postpone(.partitionsNotStarted, error, now)
       return false
     }
     machine.began(true, now: now)
     let partitions = starts.map(\.partition)
-    context.log.info(
-      "partitions assigned",
+    context.log(
+      ServiceKitLog.partitionsAssigned,
       ["count": "\(partitions.count)", "milliseconds": "\(now - heardAt)"])
-    context.log.debug(
-      "assigned partitions",
+    context.log(
+      ServiceKitLog.assignedPartitions,
       ["partitions": partitions.map { "\($0)" }.joined(separator: " ")])
     notePartitions(partitions)
     context.reportReady()
     return true
   }
 
-  private mutating func postpone(_ problem: String, _ error: KafkaError, _ now: UInt64) {
+  private mutating func postpone(_ event: ServiceKitLog, _ error: KafkaError, _ now: UInt64) {
     counters.add(.beginningsFailed)
-    context.log.warning(problem, ["error": "\(error)"])
+    context.log(event, ["error": "\(error)"])
     machine.began(false, now: now)
   }
 

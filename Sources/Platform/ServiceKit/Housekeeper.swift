@@ -160,23 +160,23 @@ private struct SignalWatch {
     let now = MonotonicClock.milliseconds()
     if context.signals.isFastShutdown { endNow("third stop signal") }
     if context.signals.isStopping {
-      context.log.warning("stopping without waiting: second stop signal")
+      context.log(ServiceKitLog.stoppingFast)
       endAt = min(endAt ?? .max, now + fastBound)
       return context.signals.requestFastShutdown()
     }
-    context.log.info("stopping: finishing what is in flight; a second signal does not wait")
+    context.log(ServiceKitLog.stopping)
     endAt = now + bound
     context.systemd.stopping()
     context.signals.requestStop(by: signal)
   }
 
   private func endNow(_ reason: String) -> Never {
-    context.log.warning("exiting at once: \(reason); uncommitted records are processed again")
+    context.log(ServiceKitLog.exiting, ["reason": reason])
     _exit(ServiceRunner.failed)
   }
 
   private func printLine(_ report: inout CounterReport, _ now: UInt64) {
     let fields = report.fields(now: now)
-    if !fields.isEmpty { context.log.event(.info, "counters", fields) }
+    if !fields.isEmpty { context.log(ServiceKitLog.counters, fields) }
   }
 }

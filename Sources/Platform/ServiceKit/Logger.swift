@@ -19,47 +19,25 @@ public struct Logger: Sendable {
     self.format = format
   }
 
-  public func debug(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
-    write(.debug, message, fields)
-  }
-
-  public func info(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
-    write(.info, message, fields)
-  }
-
-  public func warning(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
-    write(.warning, message, fields)
-  }
-
-  public func error(_ message: String, _ fields: KeyValuePairs<String, String> = [:]) {
-    write(.error, message, fields)
-  }
-
-  // The same with fields of which some are only there at times.
-
-  public func debug(_ message: String, _ fields: [LogEvent.Field]) {
-    event(.debug, message, fields)
-  }
-
-  public func info(_ message: String, _ fields: [LogEvent.Field]) { event(.info, message, fields) }
-
-  public func warning(_ message: String, _ fields: [LogEvent.Field]) {
-    event(.warning, message, fields)
-  }
-
-  public func error(_ message: String, _ fields: [LogEvent.Field]) {
-    event(.error, message, fields)
-  }
-
-  private func write(
-    _ level: LogLevel, _ message: String, _ fields: KeyValuePairs<String, String>
+  /// Writes an event. A field without a value is left out: it says nothing, not even that there is an error.
+  public func callAsFunction(
+    _ event: some LogTable, _ fields: KeyValuePairs<String, String> = [:]
   ) {
+    let level = event.level
     guard level >= self.level else { return }
-    // A field without a value says nothing: not that there is an error, nor what to do about it.
-    event(level, message, fields.filter { !$0.value.isEmpty }.map { ($0.key, .text($0.value)) })
+    let given = fields.filter { !$0.value.isEmpty }
+    write(level, event.rawValue, given.map { ($0.key, .text($0.value)) })
   }
 
-  public func event(_ level: LogLevel, _ message: String, _ fields: [LogEvent.Field]) {
+  /// The same with fields of which some are only there at times.
+  public func callAsFunction(_ event: some LogTable, _ fields: [LogEvent.Field]) {
+    write(event.level, event.rawValue, fields)
+  }
+
+  /// Writes why a program ends, in the words of the error: a person reads them who has asked it for something.
+  public func failure(_ text: String, level: LogLevel = .error) { write(level, text, []) }
+
+  private func write(_ level: LogLevel, _ message: String, _ fields: [LogEvent.Field]) {
     guard level >= self.level else { return }
     let event = LogEvent(
       milliseconds: WallClock.milliseconds(), level: level, service: service, message: message,

@@ -64,17 +64,13 @@ enum PartitionWatch {
       "topic": change.topic, "from": "\(change.from)", "to": "\(change.to)",
     ]
     if change.from == 0 {
-      log.info("the topic exists again", fields)
+      log(ServiceKitLog.topicExistsAgain, fields)
     } else if change.to > change.from {
-      log.warning(
-        "partitions were added: keys that moved lose their order, and repeats of their earlier ids are sent"
-          + " again; restart to divide memory among all partitions", fields)
+      log(ServiceKitLog.partitionsAdded, fields)
     } else if change.to > 0 {
-      log.error(
-        "the topic was recreated with fewer partitions, and its records are gone; add the missing"
-          + " partitions", fields)
+      log(ServiceKitLog.topicRecreatedSmaller, fields)
     } else {
-      log.error("the topic no longer exists; recreate it with martlet topics create", fields)
+      log(ServiceKitLog.topicGone, fields)
     }
   }
 }

@@ -11,12 +11,12 @@ enum ProducerCounter: Int, MetricTable {
     switch self {
     case .refusedByKafka:
       .counter(
-        "martlet_kafka_records_refused_total", event: "Kafka refuses records; retrying, …",
+        "martlet_kafka_records_refused_total", event: ServiceKitLog.recordsRefused,
         "Answers by which Kafka did not take a record: no right to write, no such topic, too large."
       )
     case .producersRefused:
       .gauge(
-        "martlet_kafka_producers_refused", event: "Kafka refuses records; retrying, …",
+        "martlet_kafka_producers_refused", event: ServiceKitLog.recordsRefused,
         "Producers of this process with records that Kafka does not take at present.")
     case .producersReplaced:
       .counter(
@@ -80,13 +80,14 @@ public struct ProducerWatch {
     case .nothing: break
     case .report:
       guard let trouble else { return }
-      log.error(
-        "Kafka refuses records; retrying, \(consequence)",
+      log(
+        ServiceKitLog.recordsRefused,
         [
           "topic": trouble.topics.joined(separator: ", "), "waiting": "\(trouble.waiting)",
-          "error": "\(trouble.error)", "remedy": trouble.error.remedy ?? "",
+          "consequence": consequence, "error": "\(trouble.error)",
+          "remedy": trouble.error.remedy ?? "",
         ])
-    case .reportResolved: log.info("Kafka accepts records again")
+    case .reportResolved: log(ServiceKitLog.recordsAccepted)
     }
     noteWait(producer, isRefused: trouble != nil, now: now)
   }
@@ -99,15 +100,16 @@ public struct ProducerWatch {
     case .nothing: break
     case .report where isRefused: break
     case .report:
-      log.error(
-        "Kafka does not acknowledge records; retrying, \(consequence)",
+      log(
+        ServiceKitLog.recordsUnacknowledged,
         [
           "waiting": "\(producer.outstanding)", "seconds": "\(age / 1_000)",
+          "consequence": consequence,
           "remedy":
             "too few replicas in sync (min.insync.replicas), a partition without a leader, or a full disk of a broker:"
             + " kafka-topics.sh --describe --under-min-isr-partitions, the brokers' logs, df",
         ])
-    case .reportResolved: log.info("Kafka acknowledges records again")
+    case .reportResolved: log(ServiceKitLog.recordsAcknowledged)
     }
   }
 

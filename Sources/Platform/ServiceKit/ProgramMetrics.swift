@@ -14,7 +14,7 @@ public enum ProgramMetrics: Int, MetricTable {
         merge: .highest, "1, with the program, its release and its commit as labels.")
     case .ready:
       .sampled(
-        "martlet_ready", .gauge, merge: .lowest, event: "ready",
+        "martlet_ready", .gauge, merge: .lowest, event: ServiceKitLog.ready,
         "1 while /readyz answers 200: the process is ready.")
     case .notReady:
       .sampled(
@@ -25,7 +25,7 @@ public enum ProgramMetrics: Int, MetricTable {
     case .unacknowledged:
       .sampled(
         "martlet_kafka_unacknowledged_seconds", .gauge, merge: .highest,
-        event: "Kafka does not acknowledge records; retrying, …",
+        event: ServiceKitLog.recordsUnacknowledged,
         "How long the oldest record that the process has written has waited for Kafka's acknowledgement; 0 without one. From"
           + " \(StatusBoard.writePatience / 1_000) s on the process is not ready (writes).")
     case .heartbeat:
@@ -66,7 +66,8 @@ enum GroupMetrics: Int, MetricTable {
     case .partitionsAssigned:
       .sampled(
         "martlet_kafka_group_partitions_assigned", .gauge, labels: ["group"], bound: "1",
-        event: "partitions assigned", "Those of them that the group has given to this process.")
+        event: ServiceKitLog.partitionsAssigned,
+        "Those of them that the group has given to this process.")
     case .lag:
       .sampled(
         "martlet_kafka_group_lag_records", .gauge, labels: ["group", "topic"],
@@ -76,7 +77,7 @@ enum GroupMetrics: Int, MetricTable {
     case .heldByTransaction:
       .sampled(
         "martlet_kafka_group_held_by_transaction_seconds", .gauge, labels: ["group"], bound: "1",
-        merge: .highest, event: "waiting for an open transaction of another producer",
+        merge: .highest, event: ServiceKitLog.openTransaction,
         "How long a transaction that another producer has left open has held back records of this process's partitions; 0"
           + " if none does. They are not part of the lag.")
     case .commit:

@@ -14,12 +14,12 @@ enum RetentionCounter: Int, MetricTable {
     case .lostToRetention:
       .counter(
         "martlet_kafka_records_lost_total",
-        event: "records were removed by retention before they were read: they are lost",
+        event: ServiceKitLog.recordsLost,
         "Records that retention removed before they were read: they are lost.")
     case .logsCut:
       .counter(
         "martlet_kafka_logs_truncated_total",
-        event: "log truncated or topic recreated: it ends before the committed offset",
+        event: ServiceKitLog.logEndsEarly,
         "Partitions found to end before the committed offset: truncated, or the topic was recreated."
       )
     }
@@ -29,10 +29,6 @@ enum RetentionCounter: Int, MetricTable {
 /// Asks the broker where logs begin and end (`LogWatch`), and says loudly and counts what is found. Owned by the
 /// consumer's thread, which does not wait for the answers.
 public struct RetentionAlarm {
-  /// The prefix of the line that reports lost records.
-  public static let lossMessage =
-    "records were removed by retention before they were read: they are lost"
-
   private let log: Logger
   private let counters = Counters<RetentionCounter>()
   private let plan: GroupPlan
@@ -65,24 +61,24 @@ public struct RetentionAlarm {
     case .lost(let partition, let offsets): reportLoss(partition, offsets)
     case .endsBefore(let partition, let committed, let end):
       counters.add(.logsCut)
-      log.error(
-        "log truncated or topic recreated: it ends before the committed offset",
+      log(
+        ServiceKitLog.logEndsEarly,
         [
           "topic": partition.topic, "partition": "\(partition.partition)",
           "committed": "\(committed)", "end": "\(end)",
         ])
     case .begins(let records, let again): reportStart(records, again)
     case .remade(let partitions):
-      log.error(
-        "log truncated or topic recreated; reading from its start",
+      log(
+        ServiceKitLog.logTruncated,
         ["partitions": partitions.map { "\($0)" }.joined(separator: " ")])
     }
   }
 
   private func reportLoss(_ partition: TopicPartition, _ offsets: Range<Int64>) {
     counters.add(.lostToRetention, offsets.count)
-    log.error(
-      Self.lossMessage,
+    log(
+      ServiceKitLog.recordsLost,
       [
         "topic": partition.topic, "partition": "\(partition.partition)",
         "first": "\(offsets.lowerBound)", "last": "\(offsets.upperBound - 1)",
@@ -92,11 +88,10 @@ public struct RetentionAlarm {
 
   private func reportStart(_ records: Int64, _ again: Bool) {
     guard again else {
-      return log.info(
-        "the group begins at the first records", ["group": plan.group, "records": "\(records)"])
+      return log(ServiceKitLog.groupBegins, ["group": plan.group, "records": "\(records)"])
     }
-    log.error(
-      "group offsets missing or reset; reading from the first records",
+    log(
+      ServiceKitLog.offsetsMissing,
       [
         "group": plan.group, "records": "\(records)", "consequence": "it \(plan.cost)",
         "remedy": "stop all processes of the group, set its offsets to where it was"

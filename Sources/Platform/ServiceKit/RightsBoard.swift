@@ -59,11 +59,11 @@ public final class RightsBoard: Sendable {
     }
     guard let report else { return }
     if let error = report.error {
-      log.error(
-        "missing right on Kafka; retrying until it is granted",
+      log(
+        ServiceKitLog.rightMissing,
         ["needs": report.right, "error": error, "remedy": report.remedy])
     } else {
-      log.info("a right on Kafka was granted", ["right": report.right])
+      log(ServiceKitLog.rightGranted, ["right": report.right])
     }
   }
 }

@@ -30,8 +30,8 @@ public struct ServiceContext: Sendable {
   public func isDeadly(_ record: KafkaRecord) -> Bool {
     guard crashNotes.areDeadly(record) else { return false }
     guard isNew("\(record.topic)/\(record.partition)/\(record.offset)") else { return true }
-    log.error(
-      "this record was being processed in two crashes; not processed again",
+    log(
+      ServiceKitLog.recordCrashes,
       ["topic": record.topic, "partition": "\(record.partition)", "offset": "\(record.offset)"])
     return true
   }
@@ -44,12 +44,9 @@ public struct ServiceContext: Sendable {
   public func isDeadly(stored identity: Int64, of topic: String, key: String) -> Bool {
     guard hasCrashed, crashNotes.areDeadly(stored: identity, of: topic) else { return false }
     guard isNew("\(topic) \(identity)") else { return true }
-    log.error(
-      "the database's entry of this record was being processed in two crashes; not processed again",
-      [
-        "topic": topic, "key": key,
-        "remedy": "write another record of this key, or a tombstone",
-      ])
+    log(
+      ServiceKitLog.entryCrashes,
+      ["topic": topic, "key": key, "remedy": "write another record of this key, or a tombstone"])
     return true
   }
 
@@ -72,7 +69,7 @@ public struct ServiceContext: Sendable {
   /// Stops the service, which then ends with this failure: for threads beside its own.
   public func fail(_ failure: ServiceFailure) {
     failures.first.withLock { $0 = $0 ?? failure }
-    log.error("stopping: the service cannot go on", ["error": "\(failure)"])
+    log(ServiceKitLog.cannotGoOn, ["error": "\(failure)"])
     signals.requestStop()
   }
 
@@ -83,7 +80,7 @@ public struct ServiceContext: Sendable {
   public func reportReady() {
     guard !readiness.isReported.exchange(true, ordering: .relaxed) else { return }
     status.set("start", obstacle: nil)
-    log.info(LogLine.ready)
+    log(ServiceKitLog.ready)
   }
 
   /// True if that was said.
@@ -140,7 +137,7 @@ enum CrashCounter: Int, MetricTable {
     case .deadlyRecords:
       .counter(
         "martlet_kafka_deadly_records_total",
-        event: "this record was being processed in two crashes; not processed again",
+        event: ServiceKitLog.recordCrashes,
         "Records that were skipped, or became dead letters, because the process had crashed twice with them in hand."
       )
     }

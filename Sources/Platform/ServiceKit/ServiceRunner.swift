@@ -106,15 +106,13 @@ public enum ServiceRunner {
     let format = LogFormat(rawValue: values[CommonSettings.logFormat]) ?? .text
     let log = Logger(service: program.replacingBlanks, level: level, format: format)
     KafkaLog.show(from: level, as: format)
-    for warning in values.warnings { log.warning("\(warning)") }
+    for warning in values.warnings { log(ServiceKitLog.variableIgnored, ["problem": "\(warning)"]) }
     if let path = values.fileWithSecrets,
       let problem = (try? File.exposure(of: path)) ?? nil
     {
-      log.warning("the settings file has a password and is open to others", ["problem": problem])
+      log(ServiceKitLog.settingsExposed, ["problem": problem])
     }
-    log.event(
-      .debug, "settings that differ from their defaults",
-      values.given.map { ($0.name, .text($0.value)) })
+    log(ServiceKitLog.settings, values.given.map { ($0.name, .text($0.value)) })
     let isQuiet = S.isQuiet(settings) && !values.isGiven(CommonSettings.countersInterval.name)
     let interval = S.reportsCounters && !isQuiet ? values[CommonSettings.countersInterval] : 0
     let context = ServiceContext(
@@ -129,11 +127,11 @@ public enum ServiceRunner {
       keeper.finish()
       // What somebody stopped has not failed.
       if let failure {
-        if failure.status > 128 { log.warning("\(failure)") } else { log.error("\(failure)") }
+        log.failure("\(failure)", level: failure.status > 128 ? .warning : .error)
       }
       return failure?.status ?? done
     } catch {
-      log.error("\(error)")
+      log.failure("\(error)")
       return failed
     }
   }
@@ -160,7 +158,7 @@ public enum ServiceRunner {
     else { return nil }
     let server = try StatusServer(
       endpoint, names: context.values[CommonSettings.httpNames], context)
-    context.log.info(StatusServer.message, ["url": server.url])
+    context.log(ServiceKitLog.statusPages, ["url": server.url])
     return server
   }
 

@@ -13,9 +13,6 @@ public struct StatusServer: Sendable {
   /// After so long without a byte a connection is closed.
   private static let idleSeconds: UInt32 = 10
 
-  /// The line of the log that says where the pages are, in its field `url`.
-  public static let message = "status pages"
-
   private let server: HTTPServer
   /// `http://127.0.0.1:43210`.
   public let url: String

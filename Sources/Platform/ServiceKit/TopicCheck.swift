@@ -52,8 +52,8 @@ public struct TopicCheck: Sendable {
   /// Logs the differences that may cost records; what is a matter of taste is left to `martlet topics check`.
   public func report(_ log: Logger) {
     for difference in differences where difference.isHarmful {
-      log.warning(
-        "topic differs from what martlet topics create sets",
+      log(
+        ServiceKitLog.topicDiffers,
         [
           "topic": difference.topic, "setting": difference.property.name,
           "value": difference.actual, "wanted": difference.wanted,

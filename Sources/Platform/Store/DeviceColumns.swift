@@ -56,7 +56,7 @@ extension Statement {
     switch self {
     case .sqlite(let statement): statement.bind(device)
     case .postgres:
-      bind(1, device.token)
+      bind(1, token: device.token)
       bind(2, device.app)
       bind(3, device.environment.description)
     }
@@ -74,7 +74,7 @@ extension Statement {
   func bind(_ index: Int32, token: String) {
     switch self {
     case .sqlite(let statement): statement.bind(index, token: token)
-    case .postgres: bind(index, token)
+    case .postgres: bind(index, PackedToken.postgres(token))
     }
   }
 
@@ -82,7 +82,7 @@ extension Statement {
   func token(_ column: Int32) -> String {
     switch self {
     case .sqlite(let statement): statement.token(column)
-    case .postgres: text(column)
+    case .postgres: PackedToken.token(postgres: text(column))
     }
   }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 extension Migrations {
-  /// The words of the schema in which the kinds of database differ.
+  /// What differs in the schema between the kinds of database.
   struct Dialect {
+    /// The name of the first step.
+    let first: String
     let integer: String
     /// A text that is compared by its bytes, which SQLite does with all.
     let key: String
@@ -10,41 +12,28 @@ extension Migrations {
     /// What stands behind a table, and behind one whose rows lie in the order of their primary key.
     let table: String
     let ordered: String
-    /// What precedes all.
-    let head: String
+    /// The table of devices, and what precedes it.
+    let devices: String
 
     static let sqlite = Dialect(
-      integer: "INTEGER", key: "TEXT", token: "ANY", table: " STRICT",
-      ordered: " STRICT, WITHOUT ROWID", head: "PRAGMA application_id = \(applicationID);")
-    static let postgres = Dialect(
-      integer: "BIGINT", key: #"TEXT COLLATE "C""#, token: #"TEXT COLLATE "C""#, table: "",
-      ordered: "", head: "")
-  }
-
-  /// The name of the first step.
-  static let first = "0.1.0"
-
-  /// The schema, step by step. A step that was released is never changed.
-  static func steps(_ sql: Dialect) -> [(name: String, sql: String)] {
-    [
-      (
-        first,
-        """
-        \(sql.head)
+      first: "0.1.0", integer: "INTEGER", key: "TEXT", token: "ANY", table: " STRICT",
+      ordered: " STRICT, WITHOUT ROWID",
+      devices: """
+        PRAGMA application_id = \(applicationID);
         -- A row is what push.devices and push.invalid-tokens say of a device, and nothing else.
         CREATE TABLE devices (
           -- A BLOB, or the TEXT of what is no token: see PackedToken.
-          token \(sql.token) NOT NULL,
-          app \(sql.key) NOT NULL,
-          environment \(sql.key) NOT NULL CHECK (environment IN ('production', 'sandbox')),
+          token ANY NOT NULL,
+          app TEXT NOT NULL,
+          environment TEXT NOT NULL CHECK (environment IN ('production', 'sandbox')),
           -- The newest of both, or none. Times are milliseconds since the UNIX epoch.
-          registered_at \(sql.integer),
-          removed_at \(sql.integer),
+          registered_at INTEGER,
+          removed_at INTEGER,
           -- The mark on push.invalid-tokens; refuted by a registration at alive_from or later.
-          invalid_since \(sql.integer),
+          invalid_since INTEGER,
           invalid_reason TEXT,
-          recorded_at \(sql.integer),
-          alive_from \(sql.integer),
+          recorded_at INTEGER,
+          alive_from INTEGER,
           -- What the newest registration said besides.
           push_type TEXT,
           user_name TEXT,
@@ -61,17 +50,61 @@ extension Migrations {
           activity TEXT,
           -- Which reading of the topics from their first records on the row is of: that of completeness, or an older one,
           -- whose rows go when all has been read.
-          generation \(sql.integer) NOT NULL DEFAULT 1,
+          generation INTEGER NOT NULL DEFAULT 1,
           PRIMARY KEY (token, app, environment)
-        )\(sql.ordered);
-        CREATE INDEX devices_refuted ON devices (token, app, environment)
-          WHERE registered_at >= alive_from;
-        -- A condition on recorded_at implies this one, so that such queries need not look at the rows.
-        CREATE INDEX devices_dead ON devices (app, recorded_at, token, environment)
-          WHERE recorded_at IS NOT NULL;
-        CREATE INDEX devices_person ON devices (user_name, app, environment, registered_at, token)
-          WHERE user_name IS NOT NULL;
-        CREATE INDEX devices_activity ON devices (registered_at) WHERE activity IS NOT NULL;
+        ) STRICT, WITHOUT ROWID;
+        """)
+
+    static let postgres = Dialect(
+      first: "0.1.0, tokens as bytes", integer: "BIGINT", key: #"TEXT COLLATE "C""#,
+      token: "BYTEA", table: "", ordered: "",
+      devices: """
+        -- Texts are compared by their bytes, as SQLite does. Times are milliseconds since the UNIX epoch.
+        -- A row is what push.devices and push.invalid-tokens say of a device, and nothing else. Numbers come first: behind
+        -- texts each would begin at the next multiple of eight bytes.
+        CREATE TABLE devices (
+          -- The newest of both, or none.
+          registered_at bigint,
+          removed_at bigint,
+          -- The mark on push.invalid-tokens; refuted by a registration at alive_from or later.
+          invalid_since bigint,
+          recorded_at bigint,
+          alive_from bigint,
+          -- Which reading of the topics from their first records on the row is of: that of completeness, or an older one,
+          -- whose rows go when all has been read.
+          generation integer NOT NULL DEFAULT 1,
+          -- See PackedToken.
+          token bytea NOT NULL,
+          app text COLLATE "C" NOT NULL,
+          environment text COLLATE "C" NOT NULL CHECK (environment IN ('production', 'sandbox')),
+          invalid_reason text,
+          -- What the newest registration said besides.
+          push_type text,
+          user_name text,
+          locale text,
+          app_version text,
+          bundle text,
+          -- Earlier facts, as DeviceHistory writes them; NULL: none but those of the row.
+          history text,
+          model text,
+          time_zone text,
+          -- Words with a blank between them.
+          tags text,
+          -- What a token of type liveactivity updates.
+          activity text,
+          PRIMARY KEY (token, app, environment)
+        );
+        """)
+  }
+
+  /// The schema, step by step. A step that was released is never changed.
+  static func steps(_ sql: Dialect) -> [(name: String, sql: String)] {
+    [
+      (
+        sql.first,
+        """
+        \(sql.devices)
+        -- DeviceIndexes has its indexes.
         -- The first condition is that of the index devices_dead. Every mark has the time.
         CREATE VIEW dead_tokens AS
           SELECT token, app, environment, invalid_since, invalid_reason, recorded_at, push_type,

@@ -40,13 +40,14 @@ enum Migrations {
 
   /// Refuses a database of a build before the first release.
   private static func version(_ database: Database) throws(StoreError) -> Int64 {
+    let first = database.dialect.first
     let older = try database.integer(
       "SELECT count(*) FROM migrations WHERE version = 1 AND name <> '\(first)'")
     guard older == 0 else {
       throw StoreError(
         code: 1, attempt: "cannot use the database",
         message:
-          "a build before \(first) made it; name another one, which the topics fill (docs/operations.md)"
+          "a build before 0.1.0 made it; name another one, which the topics fill (docs/operations.md)"
       )
     }
     return try database.integer("SELECT max(version) FROM migrations") ?? 0

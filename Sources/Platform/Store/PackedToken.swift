@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 
-/// A device token as SQLite's tables have it: its bytes. That is half of its digits, and the rows and indexes that have
-/// it are a quarter smaller. PostgreSQL's tables have the digits.
+/// A device token as the tables have it: its bytes. That is half of its digits, and the rows and indexes that have it are
+/// a quarter smaller.
 ///
-/// A key that somebody else wrote may have another text in a token's place. It is kept as it is.
+/// A key that somebody else wrote may have another text in a token's place. SQLite keeps it as a text among the bytes.
+/// PostgreSQL's column has bytes alone: there a token has a byte 1 in front, another text a byte 0.
 enum PackedToken {
   /// Writes the bytes that the digits stand for.
   ///
@@ -46,6 +47,28 @@ enum PackedToken {
     value = (value &<< 4 | value &>> 8) & 0x00FF_00FF_00FF_00FF
     value = (value | value &>> 8) & 0x0000_FFFF_0000_FFFF
     return UInt32(truncatingIfNeeded: value | value &>> 16)
+  }
+
+  /// A token, or another text in its place, as PostgreSQL reads and writes a `bytea`.
+  static func postgres(_ token: String) -> String {
+    let digits = token.utf8
+    let isToken =
+      !digits.isEmpty && digits.count % 2 == 0
+      && digits.allSatisfy { HexDigit.isNone($0) == 0 && ($0 < 0x41 || $0 > 0x46) }
+    if isToken { return "\\x01" + token }
+    let bytes = Array(digits)
+    return "\\x00" + bytes.withUnsafeBufferPointer { Self.digits($0) }
+  }
+
+  /// What `postgres` has made of a token; empty for what it cannot have made.
+  static func token(postgres text: String) -> String {
+    if text.hasPrefix("\\x01") { return String(text.dropFirst(4)) }
+    guard text.hasPrefix("\\x00") else { return "" }
+    let digits = Array(text.utf8.dropFirst(4))
+    let bytes = stride(from: 0, to: digits.count - 1, by: 2).map {
+      HexDigit.value(digits[$0]) &<< 4 | HexDigit.value(digits[$0 + 1])
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// The digits of bytes.

@@ -24,7 +24,7 @@ final class PostgresDatabase {
   private var statementCount = 0
   /// The connection is to a pooler, which has told another backend than the one that answers.
   private(set) var isPooled = false
-  private var isInTransaction = false
+  private(set) var isInTransaction = false
   /// False: a transaction may return before it is on the server's disk.
   var isDurable = true
 
@@ -144,6 +144,27 @@ final class PostgresDatabase {
     if !isInTransaction { try restore() }
     guard isPooled, !isInTransaction else { return try send(sql) }
     try alone { () throws(StoreError) in try send(sql) }
+  }
+
+  /// Inserts rows, in the transaction under way.
+  ///
+  /// - Parameter table: with the columns that the lines have.
+  func copy(_ lines: PostgresLines, into table: String) throws(StoreError) {
+    let begun = PQexec(raw, "COPY \(table) FROM STDIN")
+    defer { PQclear(begun) }
+    guard PQresultStatus(begun) == PGRES_COPY_IN else {
+      return try check(begun, "the database refused rows of \(table.prefix(30))")
+    }
+    lines.withBytes { bytes, count in
+      // What the server says against it, its answer to the end has.
+      if PQputCopyData(raw, bytes, count) == 1 { PQputCopyEnd(raw, nil) }
+    }
+    let result = PQgetResult(raw)
+    defer {
+      PQclear(result)
+      while let further = PQgetResult(raw) { PQclear(further) }
+    }
+    try check(result, "the database refused rows of \(table.prefix(30))")
   }
 
   /// - Parameter sql: its parameters are `?1`, `?2`, …

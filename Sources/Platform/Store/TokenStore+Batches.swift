@@ -27,6 +27,8 @@ public struct DeviceRows {
     var change = Change.none
     /// Its place among the known rows; −1: it was not known.
     var known = -1
+    /// Whether the database has a row.
+    var isThere = false
   }
 
   enum Change {
@@ -72,6 +74,7 @@ public struct DeviceRows {
   /// - Parameter isOld: it is of an earlier reading of the topics than the one under way, and nothing of it counts any
   ///   more but its history: what the topics still say of the device follows.
   fileprivate mutating func found(_ state: DeviceState, at place: Int, isOld: Bool = false) {
+    rows[place].isThere = true
     guard isOld else {
       rows[place].state = state
       return
@@ -86,6 +89,9 @@ public struct DeviceRows {
 
   /// In what the device at a place is not as the database has it.
   func change(_ place: Int) -> Change { rows[place].change }
+
+  /// Whether the database has a row of the device at a place.
+  fileprivate func isThere(_ place: Int) -> Bool { rows[place].isThere }
 
   /// The device at a place.
   public func device(_ place: Int) -> DeviceKey { rows[place].device }
@@ -227,29 +233,36 @@ extension TokenStore {
     }
     let gone = changed.filter { rows[$0].isEmpty }.map { rows.device($0) }
     if !gone.isEmpty { try many.delete(gone) }
-    if gone.count < changed.count {
-      try many.put(
-        changed.filter { !rows[$0].isEmpty }.map { (rows.device($0), rows[$0]) }, generation)
+    // A NUL becomes another character there, and the row that was asked for may be that of another device.
+    let isNew = { (place: Int) in
+      many.mayInsert && !rows.isThere(place) && !rows.device(place).app.utf8.contains(0)
     }
+    let kept = changed.filter { !rows[$0].isEmpty }
+    let (new, others) = (kept.filter(isNew), kept.filter { !isNew($0) })
+    if !new.isEmpty { try many.insert(new.map { (rows.device($0), rows[$0]) }, generation) }
+    if !others.isEmpty { try many.put(others.map { (rows.device($0), rows[$0]) }, generation) }
   }
 }
 
 /// The statements of PostgreSQL about many devices: one exchange with the server instead of one for each device.
 struct ManyDevices {
+  private let database: PostgresDatabase
   private let select: PostgresStatement
   private let upsert: PostgresStatement
   private let delete: PostgresStatement
 
   init(_ database: PostgresDatabase) throws(StoreError) {
+    self.database = database
     select = try database.prepare(
       """
       SELECT token, app, environment, \(TokenStore.SQL.stateColumns), generation
-      FROM unnest(?1::text[], ?2::text[], ?3::text[]) AS wanted (token, app, environment)
+      FROM unnest(?1::bytea[], ?2::text[], ?3::text[]) AS wanted (token, app, environment)
       JOIN devices USING (token, app, environment)
       """)
     upsert = try database.prepare(
       """
-      INSERT INTO devices SELECT *, ?20::bigint FROM unnest(?1::text[], ?2::text[], ?3::text[],
+      INSERT INTO devices (\(TokenStore.SQL.columns))
+      SELECT *, ?20::integer FROM unnest(?1::bytea[], ?2::text[], ?3::text[],
         ?4::bigint[], ?5::bigint[], ?6::bigint[], ?7::text[], ?8::bigint[], ?9::bigint[],
         ?10::text[], ?11::text[], ?12::text[], ?13::text[], ?14::text[], ?15::text[], ?16::text[],
         ?17::text[], ?18::text[], ?19::text[])
@@ -258,7 +271,7 @@ struct ManyDevices {
     delete = try database.prepare(
       """
       DELETE FROM devices AS d
-      USING unnest(?1::text[], ?2::text[], ?3::text[]) AS gone (token, app, environment)
+      USING unnest(?1::bytea[], ?2::text[], ?3::text[]) AS gone (token, app, environment)
       WHERE d.token = gone.token AND d.app = gone.app AND d.environment = gone.environment
       """)
   }
@@ -279,7 +292,41 @@ struct ManyDevices {
     try Statement.postgres(delete).run()
   }
 
-  func put(
+  /// Whether no other writer can have put a row where none was read: in a transaction.
+  fileprivate var mayInsert: Bool { database.isInTransaction }
+
+  /// Inserts devices without a row.
+  fileprivate func insert(
+    _ rows: [(device: DeviceKey, state: DeviceState)], _ generation: Int64
+  ) throws(StoreError) {
+    var lines = PostgresLines()
+    for (device, state) in rows {
+      lines.append(PackedToken.postgres(device.token))
+      lines.append(device.app)
+      lines.append(device.environment.description)
+      lines.append(state.registeredAt)
+      lines.append(state.removedAt)
+      lines.append(state.mark?.since)
+      lines.append(state.mark?.reason)
+      lines.append(state.mark?.saidAt)
+      lines.append(state.mark?.aliveFrom)
+      lines.append(state.details.pushType)
+      lines.append(state.details.user)
+      lines.append(state.details.locale)
+      lines.append(state.details.appVersion)
+      lines.append(state.details.bundle)
+      lines.append(state.earlierFacts)
+      lines.append(state.details.model)
+      lines.append(state.details.timeZone)
+      lines.append(state.details.tags)
+      lines.append(state.details.activity)
+      lines.append(generation)
+      lines.endLine()
+    }
+    try database.copy(lines, into: "devices (\(TokenStore.SQL.columns))")
+  }
+
+  fileprivate func put(
     _ rows: [(device: DeviceKey, state: DeviceState)], _ generation: Int64
   ) throws(StoreError) {
     bind(upsert, rows.map(\.device))
@@ -317,7 +364,7 @@ struct ManyDevices {
   private func bind(_ statement: PostgresStatement, _ devices: [DeviceKey]) {
     var columns = [PostgresArray](repeating: PostgresArray(), count: 3)
     for device in devices {
-      columns[0].append(device.token)
+      columns[0].append(PackedToken.postgres(device.token))
       columns[1].append(device.app)
       columns[2].append(device.environment.description)
     }

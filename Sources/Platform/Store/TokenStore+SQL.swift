@@ -18,8 +18,15 @@ extension TokenStore {
       history
       """
 
+    /// The columns of a device's row, in the order in which rows are written.
+    static let columns = """
+      token, app, environment, registered_at, removed_at, invalid_since, invalid_reason,
+      recorded_at, alive_from, push_type, user_name, locale, app_version, bundle, history, model,
+      time_zone, tags, activity, generation
+      """
+
     static let upsert = """
-      INSERT INTO devices VALUES
+      INSERT INTO devices (\(columns)) VALUES
         (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,
           ?20)
       \(replacesDevice)

@@ -33,9 +33,6 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
 
 /// The form of log lines.
 public enum LogLine {
-  /// The message of a service that is ready.
-  public static let ready = "ready"
-
   /// A line in the form for people taken apart again; nil for what is no line of a Martlet program.
   public static func parts(
     _ line: some StringProtocol

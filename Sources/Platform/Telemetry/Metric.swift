@@ -40,7 +40,7 @@ public struct Metric: Sendable, Hashable, DeclaredMetric {
 
   public init(
     _ name: String, _ kind: MetricKind, labels: [String] = [],
-    bound: String? = nil, merge: MetricMerge = .sum, event: String? = nil,
+    bound: String? = nil, merge: MetricMerge = .sum, event: (any LogTable)? = nil,
     _ help: String
   ) {
     self.name = name
@@ -49,7 +49,7 @@ public struct Metric: Sendable, Hashable, DeclaredMetric {
     self.bound = bound
     self.merge = merge
     self.help = help
-    self.event = event
+    self.event = event?.rawValue
   }
 
   public var metric: Metric { self }

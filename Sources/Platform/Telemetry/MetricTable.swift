@@ -45,7 +45,7 @@ public struct MetricRow: Sendable {
   ///
   /// - Parameter isMilliseconds: the number is in milliseconds, and the metric in seconds.
   public static func counter(
-    _ name: String, isMilliseconds: Bool = false, event: String? = nil, _ help: String
+    _ name: String, isMilliseconds: Bool = false, event: (any LogTable)? = nil, _ help: String
   ) -> MetricRow {
     MetricRow(Metric(name, .counter, event: event, help), .total, isMilliseconds: isMilliseconds)
   }
@@ -54,8 +54,8 @@ public struct MetricRow: Sendable {
   ///
   /// - Parameter isMilliseconds: the number is in milliseconds, and the metric in seconds.
   public static func gauge(
-    _ name: String, isMilliseconds: Bool = false, merge: MetricMerge = .sum, event: String? = nil,
-    _ help: String
+    _ name: String, isMilliseconds: Bool = false, merge: MetricMerge = .sum,
+    event: (any LogTable)? = nil, _ help: String
   ) -> MetricRow {
     let metric = Metric(name, .gauge, merge: merge, event: event, help)
     return MetricRow(metric, metric.counterKind, isMilliseconds: isMilliseconds)
@@ -71,7 +71,7 @@ public struct MetricRow: Sendable {
   /// A metric whose values are collected when somebody asks.
   public static func sampled(
     _ name: String, _ kind: MetricKind, labels: [String] = [], bound: String? = nil,
-    merge: MetricMerge = .sum, event: String? = nil, _ help: String
+    merge: MetricMerge = .sum, event: (any LogTable)? = nil, _ help: String
   ) -> MetricRow {
     MetricRow(
       Metric(name, kind, labels: labels, bound: bound, merge: merge, event: event, help), nil)

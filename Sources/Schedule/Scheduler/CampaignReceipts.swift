@@ -141,7 +141,7 @@ final class CampaignReceipts: Sendable {
         try begin()
         hasFailed = false
       } catch {
-        if !hasFailed { log.warning("cannot read receipts; retrying", ["error": "\(error)"]) }
+        if !hasFailed { log(SchedulerLog.receiptsNotRead, ["error": "\(error)"]) }
         hasFailed = true
         return
       }

@@ -351,32 +351,30 @@ final class CampaignRunner {
   private func failed(_ campaign: CampaignRecord, _ problem: String) {
     guard let topic = campaign.audience.tokenTopic else {
       if !hasFailedQuestion {
-        context.log.warning(
-          "an audience cannot be looked up; campaigns wait", ["error": problem])
+        context.log(SchedulerLog.audienceUnknown, ["error": problem])
       }
       hasFailedQuestion = true
       return
     }
     guard withoutTopic.insert(campaign.key).inserted else { return }
-    context.log.warning(
-      "a topic of device tokens cannot be read; its campaign waits",
+    context.log(
+      SchedulerLog.tokenTopicNotRead,
       ["campaign": "\(campaign.key)", "topic": topic, "error": problem])
   }
 
   private func succeeded(_ campaign: CampaignRecord) {
     guard let topic = campaign.audience.tokenTopic else {
-      if hasFailedQuestion { context.log.info("audiences can be looked up again") }
+      if hasFailedQuestion { context.log(SchedulerLog.audienceKnown) }
       hasFailedQuestion = false
       return
     }
     guard withoutTopic.remove(campaign.key) != nil else { return }
-    context.log.info(
-      "a topic of device tokens can be read again", ["campaign": "\(campaign.key)", "topic": topic])
+    context.log(SchedulerLog.tokenTopicRead, ["campaign": "\(campaign.key)", "topic": topic])
   }
 
   private func tellOthers(_ count: TokenTopicReader.Count, _ campaign: CampaignRecord) {
-    context.log.warning(
-      "token topic contains lines that are not device tokens; skipped",
+    context.log(
+      SchedulerLog.linesSkipped,
       ["campaign": "\(campaign.key)", "lines": "\(count.others)", "first": count.example])
   }
 
@@ -462,26 +460,24 @@ final class CampaignRunner {
     switch progress.state {
     case .scheduled: break
     case .running:
-      context.log.info("a campaign goes on", ["campaign": name, "addressed": addressed])
+      context.log(SchedulerLog.campaignGoesOn, ["campaign": name, "addressed": addressed])
     case .trial:
-      context.log.info(
-        "the first part of a campaign is addressed", ["campaign": name, "addressed": addressed])
-    case .done: context.log.info("a campaign is done", ["campaign": name, "addressed": addressed])
+      context.log(SchedulerLog.trialAddressed, ["campaign": name, "addressed": addressed])
+    case .done: context.log(SchedulerLog.campaignDone, ["campaign": name, "addressed": addressed])
     case .cancelled:
-      context.log.warning(
-        "a campaign was cancelled", ["campaign": name, "addressed": addressed, "reason": reason])
+      context.log(
+        SchedulerLog.campaignCancelled,
+        ["campaign": name, "addressed": addressed, "reason": reason])
     case .stopped:
       counters.add(.campaignsStopped)
-      context.log.error(
-        "a campaign has stopped itself",
-        ["campaign": name, "addressed": addressed, "reason": reason])
+      context.log(
+        SchedulerLog.campaignStopped, ["campaign": name, "addressed": addressed, "reason": reason])
     }
   }
 
   private func tell(_ run: Run, _ note: String) {
     run.toldNote = note
-    context.log.warning(
-      "notice for the author of a campaign", ["campaign": "\(run.record.key)", "note": note])
+    context.log(SchedulerLog.campaignNotice, ["campaign": "\(run.record.key)", "note": note])
   }
 
   private func produce(_ number: Int, _ run: Run) -> Bool {

@@ -316,13 +316,12 @@ struct RecipientResolver {
     reader = nil
     guard counters[.peopleFailing] == 0 else { return }
     counters.set(.peopleFailing, 1)
-    context.log.error(
-      "the devices of users cannot be looked up; their requests wait", ["error": "\(error)"])
+    context.log(SchedulerLog.usersUnknown, ["error": "\(error)"])
   }
 
   private func noteSuccess() {
     guard counters[.peopleFailing] > 0 else { return }
     counters.set(.peopleFailing, 0)
-    context.log.info("the devices of users can be looked up again")
+    context.log(SchedulerLog.usersKnown)
   }
 }

@@ -44,15 +44,15 @@ public enum SchedulerMetrics: Int, MetricTable {
     case .unreadable:
       .counter(
         "martlet_scheduler_unreadable_total",
-        event: "a record of the schedule cannot be read; it becomes a dead letter",
+        event: SchedulerLog.recordUnreadable,
         "Records of push.schedule that cannot be read; each becomes a dead letter.")
     case .databaseRetries:
       .counter(
-        "martlet_scheduler_database_retries_total", event: "the database does not answer; retrying",
+        "martlet_scheduler_database_retries_total", event: SchedulerLog.databaseSilent,
         "Transactions that the database refused and that are tried again.")
     case .databaseFailing:
       .gauge(
-        "martlet_scheduler_database_failing", event: "the database does not answer; retrying",
+        "martlet_scheduler_database_failing", event: SchedulerLog.databaseSilent,
         "1 while the database refuses; nothing further is read or loaded meanwhile.")
     case .databaseLogBytes:
       .gauge(
@@ -62,14 +62,13 @@ public enum SchedulerMetrics: Int, MetricTable {
     case .rebuilds:
       .counter(
         "martlet_scheduler_rebuilds_total",
-        event: "the database lacks a part of the schedule; reading it from the topic",
+        event: SchedulerLog.databaseIncomplete,
         "Partitions that were read again from their first record because the database lacked a part."
       )
     case .writtenAgain:
       .counter(
         "martlet_scheduler_written_again_total",
-        event:
-          "schedule topic recreated or truncated; writing the database's entries to it again",
+        event: SchedulerLog.topicRecreated,
         "Entries of the database that were written to push.schedule again because that was made anew, or cut."
       )
     case .partitionsAssigned:
@@ -89,7 +88,7 @@ public enum SchedulerMetrics: Int, MetricTable {
     case .peopleFailing:
       .gauge(
         "martlet_scheduler_people_failing",
-        event: "the devices of users cannot be looked up; their requests wait",
+        event: SchedulerLog.usersUnknown,
         "1 while the database of device tokens does not answer, or has not been filled by martlet-feedback."
       )
     case .lateTokens:
@@ -106,17 +105,17 @@ public enum SchedulerMetrics: Int, MetricTable {
         "martlet_scheduler_campaigns", "Campaigns of this process's partitions that are not over.")
     case .campaignsStopped:
       .counter(
-        "martlet_scheduler_campaigns_stopped_total", event: "a campaign has stopped itself",
+        "martlet_scheduler_campaigns_stopped_total", event: SchedulerLog.campaignStopped,
         "Campaigns that stopped themselves, because of the outcomes of their pushes.")
     case .campaignsStartedAgain:
       .counter(
         "martlet_scheduler_campaigns_started_again_total",
-        event: "campaign name in use; the second start is ignored",
+        event: SchedulerLog.campaignNameUsed,
         "Starts of campaigns with the name of one that exists; they change nothing.")
     case .withoutZone:
       .counter(
         "martlet_scheduler_campaign_devices_without_zone_total",
-        event: "unknown time zones among a campaign's devices; using the campaign's own",
+        event: SchedulerLog.zonesUnknown,
         "Devices of campaigns by local time whose registration names a time zone that does not exist on this host, counted when"
           + " a campaign looks its zones up.")
     case .campaignState:

@@ -88,8 +88,8 @@ extension SchedulerWorker {
       let found = try record(partition, at: entry.row.offset)
       return ScheduleView.isAnotherLog(found: found, known: (entry.key, entry.row.identity))
     } catch {
-      context.log.warning(
-        "cannot check whether the schedule's topic was recreated; assuming that it was not",
+      context.log(
+        SchedulerLog.topicNotChecked,
         ["partition": "\(partition)", "offset": "\(entry.row.offset)", "error": "\(error)"])
       return false
     }
@@ -130,8 +130,8 @@ extension SchedulerWorker {
     let entries = try store.entryCount(partition)
     try store.renew(partition)
     positions[partition] = 0
-    context.log.error(
-      "schedule topic recreated or truncated; writing the database's entries to it again",
+    context.log(
+      SchedulerLog.topicRecreated,
       [
         "partition": "\(partition)", "entries": "\(entries)", "has": "\(position ?? 0)",
         "ends": "\(end ?? 0)",

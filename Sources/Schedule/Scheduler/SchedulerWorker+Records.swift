@@ -33,7 +33,7 @@ extension SchedulerWorker {
       return batch.move(source.partition, to: record.offset)
     }
     if let error = record.error {
-      return context.log.warning("cannot read records; retrying", ["error": "\(error)"])
+      return context.log(SchedulerLog.recordsNotRead, ["error": "\(error)"])
     }
     batch.move(source.partition, to: record.offset + 1)
     let admission = member.admit(source, record)
@@ -48,11 +48,9 @@ extension SchedulerWorker {
           isCaughtUp: machine.isCaughtUp(source.partition)))
     } catch {
       counters.add(.unreadable)
-      context.log.error(
-        "a record of the schedule cannot be read; it becomes a dead letter",
-        [
-          "partition": "\(record.partition)", "offset": "\(record.offset)", "problem": "\(error)",
-        ])
+      context.log(
+        SchedulerLog.recordUnreadable,
+        ["partition": "\(record.partition)", "offset": "\(record.offset)", "problem": "\(error)"])
       batch.take(ScheduleJob(unreadable: record, source, "\(error)"))
     }
   }
@@ -151,8 +149,8 @@ extension SchedulerWorker {
 
   private func reportStart(_ key: ExactText) {
     counters.add(.campaignsStartedAgain)
-    context.log.warning(
-      "campaign name in use; the second start is ignored",
+    context.log(
+      SchedulerLog.campaignNameUsed,
       [
         "campaign": key.text,
         "remedy": "use another name, or wait until 30 days after the end of the first",
@@ -161,8 +159,6 @@ extension SchedulerWorker {
 
   private func reportClocks() {
     guard counters[.handedBack] == 0 else { return }
-    context.log.error(
-      "ingest returned a request as early: its clock is more than a second behind this one; synchronize both"
-    )
+    context.log(SchedulerLog.requestEarly)
   }
 }

@@ -237,8 +237,8 @@ final class SchedulerWorker {
         positions[number] = 0
         if committed != nil || entries > 0 {
           counters.add(.rebuilds)
-          context.log.warning(
-            "the database lacks a part of the schedule; reading it from the topic",
+          context.log(
+            SchedulerLog.databaseIncomplete,
             [
               "partition": "\(number)", "has": "\(position ?? 0)",
               "committed": committed.map { "\($0)" } ?? "none", "entries": "\(entries)",
@@ -276,9 +276,8 @@ final class SchedulerWorker {
     let now = WallClock.milliseconds()
     let entries = try store.handedBack(partition, after: now + SendTime.tolerance)
     guard !entries.isEmpty else { return }
-    context.log.warning(
-      "clock moved back; requests that waited by it get their own times again",
-      ["partition": "\(partition)", "requests": "\(entries.count)"])
+    context.log(
+      SchedulerLog.clockMovedBack, ["partition": "\(partition)", "requests": "\(entries.count)"])
     try store.transaction { () throws(StoreError) in
       try store.put(partition, entries.map { $0.withOwnTime(at: now) })
     }
@@ -300,7 +299,7 @@ final class SchedulerWorker {
     if counters[.databaseFailing] > 0 {
       counters.set(.databaseFailing, 0)
       context.status.set("database", obstacle: nil)
-      context.log.info("the database answers again")
+      context.log(SchedulerLog.databaseAnswers)
     }
     return true
   }
@@ -314,7 +313,7 @@ final class SchedulerWorker {
     context.status.set("database", obstacle: "the database does not take changes: \(error)")
     if counters[.databaseFailing] == 0 {
       counters.set(.databaseFailing, 1)
-      context.log.warning("the database does not answer; retrying", ["error": "\(error)"])
+      context.log(SchedulerLog.databaseSilent, ["error": "\(error)"])
     }
   }
 

@@ -20,20 +20,20 @@ enum ZoneNotice {
   static func tell(_ campaign: String, _ zones: AudienceWorker.Zones, _ context: ServiceContext) {
     guard let edition = ZoneFile.edition() else { return }
     let now = WallClock.milliseconds()
-    context.log.info(
-      "a campaign goes by local time",
+    context.log(
+      SchedulerLog.localTime,
       ["campaign": campaign, "waves": "\(zones.waves.count)", "zones": edition.name])
     if edition.isOld(at: now) {
-      context.log.warning(
-        "the time zone database is old: renew the package tzdata",
+      context.log(
+        SchedulerLog.zonesOld,
         [
           "zones": edition.name, "outdated": edition.outdated.joined(separator: ", "),
           "days": edition.age(at: now).map { "\($0 / 86_400_000)" } ?? "unknown",
         ])
     }
     guard zones.devicesWithoutZone > 0 else { return }
-    context.log.warning(
-      "unknown time zones among a campaign's devices; using the campaign's own",
+    context.log(
+      SchedulerLog.zonesUnknown,
       [
         "campaign": campaign, "devices": "\(zones.devicesWithoutZone)",
         "zones": zones.unknown.prefix(10).joined(separator: ", "),

@@ -98,21 +98,21 @@ final class ActionPerformer {
 
   @inline(never)
   private func reportWithdrawal(of pool: GatewayPool) {
-    log.info(
-      "credential withdrawn; its connections drain",
+    log(
+      SenderLog.credentialDrains,
       ["credential": pool.credential, "environment": "\(pool.environment)"])
   }
 
   @inline(never)
   private func reportSilence(of connection: GatewayConnection?) {
     guard let connection else { return }
-    log.warning("a connection does not answer; closing it", connection.place)
+    log(SenderLog.connectionSilent, connection.place)
   }
 
   @inline(never)
   private func report(_ address: PeerAddress, refusing pool: GatewayPool) {
-    log.warning(
-      "one address refuses a credential that another accepts; avoiding it",
+    log(
+      SenderLog.addressRefuses,
       [
         "gateway": "\(pool.gateway)", "address": "\(SocketAddress(address))",
         "credential": pool.credential,
@@ -122,9 +122,8 @@ final class ActionPerformer {
   @inline(never)
   private func report(_ answer: GatewayAnswer, foreignOn connection: GatewayConnection?) {
     guard let connection else { return }
-    log.error(
-      "response from something between this machine and APNs; the notification is sent again, and the connection"
-        + " closed if it recurs",
+    log(
+      SenderLog.strangeResponse,
       [
         "gateway": "\(connection.pool.gateway)", "address": "\(connection.address)",
         "status": "\(answer.response.status)", "reason": answer.reasonText, "body": answer.excerpt,

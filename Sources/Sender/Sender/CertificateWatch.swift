@@ -86,15 +86,15 @@ final class CertificateWatch {
     switch reminders[name, default: ExpiryReminder()].step(expiresAt: end, wall: wall, now: now) {
     case nil: return
     case .expired?:
-      context.log.error(
-        "client certificate expired; its notifications wait until its file holds a renewed one",
+      context.log(
+        SenderLog.certificateExpired,
         [
           "certificate": entry.path, "apps": apps,
           "expired": "\(ExpiryReminder.age(from: end, to: wall)) ago",
         ])
     case .expiresSoon(let days)?:
-      context.log.warning(
-        "client certificate expires soon; renew it, its file is read again when it changes",
+      context.log(
+        SenderLog.certificateExpires,
         ["certificate": entry.path, "apps": apps, "days_left": "\(days)"])
     }
   }
@@ -116,14 +116,12 @@ final class CertificateWatch {
       guard keepsApps(read, now, isAsked) else { return nil }
       certificates = read
       nextLook = 0
-      context.log.info(
-        "client certificates and roots reloaded", ["certificates": "\(read.count)"])
+      context.log(SenderLog.certificatesReloaded, ["certificates": "\(read.count)"])
       return access
     } catch {
       files.retry(now: now)
       if reloads.refused(Self.certificatesFile, "\(error)", now: now, isAsked: isAsked) {
-        context.log.error(
-          "invalid client certificates or roots; keeping the previous ones", ["error": "\(error)"])
+        context.log(SenderLog.certificatesInvalid, ["error": "\(error)"])
       }
       return nil
     }
@@ -137,7 +135,7 @@ final class CertificateWatch {
     guard reloads.refused(Self.tokenKeyFile, "\(problem)", now: now, isAsked: isAsked) else {
       return
     }
-    context.log.error("invalid token key file; keeping the previous keys", ["error": "\(problem)"])
+    context.log(SenderLog.tokenKeyInvalid, ["error": "\(problem)"])
   }
 
   /// Whether every app that is served now stays so: another app's certificate at the same path would stop this one, and
@@ -150,8 +148,8 @@ final class CertificateWatch {
     guard lost.isEmpty else {
       let names = lost.joined(separator: ", ")
       if reloads.refused(Self.certificatesFile, names, taking: lost, now: now, isAsked: isAsked) {
-        context.log.error(
-          "client certificates refused: none of them serves an app that is served now; keeping the previous ones",
+        context.log(
+          SenderLog.certificatesRefused,
           [
             "apps": names, "file": settings.certificatesPath ?? "",
             "found": read.map { $0.certificate.bundleID ?? $0.path }.joined(separator: ", "),
@@ -163,8 +161,7 @@ final class CertificateWatch {
     reloads.accepted(Self.certificatesFile)
     let moved = before.moved(in: after)
     if !moved.isEmpty {
-      context.log.warning(
-        "apps have another team's certificate now", ["apps": moved.joined(separator: ", ")])
+      context.log(SenderLog.teamChanged, ["apps": moved.joined(separator: ", ")])
     }
     return true
   }

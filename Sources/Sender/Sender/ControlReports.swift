@@ -29,9 +29,7 @@ struct ControlReports {
       if report.isWithoutWindow { late.append(name) }
     }
     if let first = late.first {
-      log.warning(
-        "dedup windows not rebuilt in time; duplicates possible until they are",
-        ["partitions": "\(late.count)", "first": "\(first)"])
+      log(SenderLog.windowsLate, ["partitions": "\(late.count)", "first": "\(first)"])
     }
     if !moved.isEmpty { control.post(.progress(moved)) }
     if !jumps.isEmpty { control.post(.jumped(jumps)) }
@@ -87,12 +85,12 @@ struct ControlReports {
   func reportRefusal(_ pool: GatewayPool, app: String?, _ reason: String) {
     let (credential, environment) = (pool.credential, "\(pool.environment)")
     guard let app else {
-      return log.error(
-        "APNs refuses the credential; its notifications wait",
+      return log(
+        SenderLog.credentialRefused,
         ["credential": credential, "environment": environment, "reason": reason])
     }
-    log.error(
-      "APNs refuses an app with this credential; its notifications wait",
+    log(
+      SenderLog.appRefused,
       ["app": app, "credential": credential, "environment": environment, "reason": reason])
   }
 }

@@ -2,6 +2,7 @@
 import Contract
 import Diagnosis
 import Kafka
+import SenderDecisions
 import ServiceKit
 
 /// Warns when a lane has fewer partitions than the senders have loops, as far as this sender can tell from what it was
@@ -33,8 +34,8 @@ struct CoverageWarning {
   /// Logs it.
   mutating func note(_ assigned: [TopicPartition], _ log: Logger) {
     for finding in findings(assigned) {
-      log.warning(
-        "fewer partitions than loops",
+      log(
+        SenderLog.fewPartitions,
         ["topic": finding.place, "detail": finding.message, "remedy": finding.remedy])
     }
   }

@@ -33,8 +33,8 @@ final class DeviceFeed {
     guard let table, !table.isCaughtUp, !isOverdue else { return true }
     guard now >= startedAt + Self.patience else { return false }
     isOverdue = true
-    context.log.error(
-      "cannot read removed devices; continuing without them",
+    context.log(
+      SenderLog.devicesNotRead,
       ["topic": table.topic, "error": table.lastError.map { "\($0)" } ?? ""])
     return true
   }

@@ -125,8 +125,8 @@ final class GatewayPools {
       switch resolution.result {
       case .failure(let failure):
         let isProxy = pool(Int32(resolution.request)).proxy != nil
-        log.warning(
-          isProxy ? "cannot resolve the proxy's name" : "cannot resolve the gateway's name",
+        log(
+          isProxy ? SenderLog.proxyUnresolved : SenderLog.gatewayUnresolved,
           ["host": failure.host, "error": failure.reason])
         return (Int32(resolution.request), nil)
       case .success(let addresses): return (Int32(resolution.request), addresses.map(\.peer))
@@ -152,7 +152,7 @@ final class GatewayPools {
       return true
     } catch {
       let place = GatewayConnection.place(of: pool, at: address)
-      log.error("cannot connect", place + [("error", .text("\(error)"))])
+      log(SenderLog.connectionNotOpened, place + [("error", .text("\(error)"))])
       return false
     }
   }

@@ -85,8 +85,8 @@ struct PartitionPlanner {
     counters.add(.dedupWindowsKept, plan.windowsKept)
     for (partition, offset, problem) in plan.refusedMaps {
       counters.add(.offsetMapsRefused)
-      log.warning(
-        "commit metadata is not a valid offset map; ignored",
+      log(
+        SenderLog.offsetMapInvalid,
         ["partition": "\(partition)", "offset": "\(offset)", "error": "\(problem)"])
     }
   }

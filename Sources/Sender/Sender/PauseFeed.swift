@@ -47,8 +47,8 @@ final class PauseFeed {
     guard let table, !table.isCaughtUp, !isOverdue else { return true }
     guard now >= startedAt + Self.patience else { return false }
     isOverdue = true
-    context.log.error(
-      "cannot read pauses; continuing without them",
+    context.log(
+      SenderLog.pausesNotRead,
       ["topic": table.topic, "error": table.lastError.map { "\($0)" } ?? ""])
     return true
   }
@@ -84,24 +84,16 @@ final class PauseFeed {
     var rate: PaceRate?
     do throws(ControlRecord.NoPace) {
       rate = try ControlRecord.pace(value)
-      context.log.info("pace", ["of": "\(subject)", "rate": rate.map { "\($0)" } ?? "none"])
+      context.log(SenderLog.pace, ["of": "\(subject)", "rate": rate.map { "\($0)" } ?? "none"])
     } catch {
-      context.log.warning(
-        "invalid control record of a pace; ignored",
-        [
-          "what": subject.key, "value": error.value,
-          "remedy": "martlet pace writes such records",
-        ])
+      context.log(
+        SenderLog.paceInvalid,
+        ["what": subject.key, "value": error.value, "remedy": "martlet pace writes such records"])
     }
     do throws(PaceProblem) {
       try paces.set(subject, rate)
     } catch {
-      context.log.warning(
-        "a pace cannot be kept",
-        [
-          "what": subject.key,
-          "cause": Self.cause(error),
-        ])
+      context.log(SenderLog.paceNotKept, ["what": subject.key, "cause": Self.cause(error)])
     }
   }
 
@@ -123,14 +115,12 @@ final class PauseFeed {
     let hold = control.flatMap { CampaignHolds.Hold($0.control) }
     // At the start there may be those of a month.
     if table?.isCaughtUp == true {
-      context.log.info(
-        hold == .cancelled ? "cancelled" : hold == .paused ? "paused" : "resumed",
-        ["what": "\(campaign)"])
+      let event: SenderLog =
+        hold == .cancelled ? .cancelled : hold == .paused ? .paused : .resumed
+      context.log(event, ["what": "\(campaign)"])
     }
     guard !pauses.campaigns.set(campaign, hold, at: control?.at ?? 0) else { return }
-    context.log.warning(
-      "too many campaigns on hold; the oldest hold ends",
-      ["held": "\(CampaignHolds.most)"])
+    context.log(SenderLog.campaignsHeld, ["held": "\(CampaignHolds.most)"])
   }
 
   private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
@@ -139,15 +129,14 @@ final class PauseFeed {
     // The scheduler's.
     if key.hasPrefix(ControlRecord.holderPrefix) { return }
     guard let subject = PauseSubject(key: key) else {
-      return context.log.warning(
-        "control record with an unknown target; ignored", ["key": key])
+      return context.log(SenderLog.targetUnknown, ["key": key])
     }
     let isPaused = ControlRecord.isPaused(value)
     if let isPaused {
-      context.log.info(isPaused ? "paused" : "resumed", ["what": key])
+      context.log(isPaused ? SenderLog.paused : SenderLog.resumed, ["what": key])
     } else {
-      context.log.warning(
-        "invalid control record of a pause; ignored",
+      context.log(
+        SenderLog.pauseInvalid,
         [
           "what": key,
           "value": String(decoding: value ?? .init(start: nil, count: 0), as: UTF8.self),
@@ -155,8 +144,7 @@ final class PauseFeed {
         ])
     }
     guard !pauses.set(subject, isPaused: isPaused == true) else { return }
-    context.log.warning(
-      "control record names a lane that is not in --lanes; ignored", ["what": key])
+    context.log(SenderLog.laneUnknown, ["what": key])
   }
 }
 

@@ -52,9 +52,7 @@ final class ProviderTokenFeed {
         if read.isRemoved { withdraw(read, place) } else { receive(read, place) }
       } catch {
         counters.add(.badTokenRecords)
-        context.log.warning(
-          "invalid provider token record; keeping the last good token",
-          ["at": place, "error": "\(error)"])
+        context.log(SenderLog.tokenInvalid, ["at": place, "error": "\(error)"])
       }
     }
     hand(tell)
@@ -68,7 +66,7 @@ final class ProviderTokenFeed {
     do throws(TokenSealProblem) {
       guard let read = try seal.reread() else { return nil }
       seal = read
-      context.log.info("token key reloaded")
+      context.log(SenderLog.tokenKeyReloaded)
     } catch {
       return error
     }
@@ -86,14 +84,13 @@ final class ProviderTokenFeed {
     }
     counters.add(.vanishedTokens)
     guard seal.trustsPlain else {
-      return context.log.warning(
-        "provider token removed from the topic, and not by a signer with the token key; keeping it",
+      return context.log(
+        SenderLog.tokenRemovedByStranger,
         ["credential": book.entries[index].credential, "at": place])
     }
     unreadable[credential] = nil
-    context.log.warning(
-      "provider token removed from the topic, and not withdrawn by a signer; its notifications wait for the next one",
-      ["credential": book.entries[index].credential, "at": place])
+    context.log(
+      SenderLog.tokenRemoved, ["credential": book.entries[index].credential, "at": place])
     note(.lost(credential: credential), place)
   }
 
@@ -103,9 +100,7 @@ final class ProviderTokenFeed {
       _ = try seal.opened(record)
     } catch {
       counters.add(.badTokenRecords)
-      return context.log.warning(
-        "invalid provider token record; keeping the last good token",
-        ["at": place, "error": "\(error)"])
+      return context.log(SenderLog.tokenInvalid, ["at": place, "error": "\(error)"])
     }
     if let index = book.index(of: record.credential),
       record.issuedAt < book.stamp(index).issuedAt
@@ -113,7 +108,7 @@ final class ProviderTokenFeed {
       return
     }
     unreadable[record.credential] = nil
-    context.log.info("credential withdrawn by a signer", ["credential": record.credential])
+    context.log(SenderLog.credentialWithdrawn, ["credential": record.credential])
     note(.removed(credential: record.credential), place)
   }
 
@@ -126,9 +121,7 @@ final class ProviderTokenFeed {
       note(.token(opened.entry), place)
     } catch {
       if isNews { counters.add(.unreadableTokens) }
-      context.log.error(
-        "cannot use a provider token; keeping the last good one",
-        ["at": place, "error": "\(error)"])
+      context.log(SenderLog.tokenUnreadable, ["at": place, "error": "\(error)"])
       unreadable[record.credential] = record
       var entry = record.entry
       entry.token = []
@@ -143,9 +136,8 @@ final class ProviderTokenFeed {
       case .token(let entry) = update
     else { return }
     counters.add(.futureTokens)
-    context.log.error(
-      "provider token dated in the future; not used before its time. Check the clocks of the signer and of this"
-        + " machine (NTP)",
+    context.log(
+      SenderLog.tokenFromFuture,
       [
         "credential": book.entries[index].credential,
         "seconds": "\(entry.stamp.issuedAt - now / 1_000)", "at": place,
@@ -185,11 +177,10 @@ final class ProviderTokenFeed {
     status.publish(book)
     noteObstacle(report)
     if report.isAlarm, let index = report.example {
-      context.log.error(
-        "no valid provider token; notifications wait in Kafka until they expire. Is martlet-signer running, and do"
-          + " the clocks agree?",
+      context.log(
+        SenderLog.noToken,
         ["credentials": "\(report.without)", "one": book.entries[index].credential])
     }
-    if report.isOver { context.log.info("every credential has a provider token again") }
+    if report.isOver { context.log(SenderLog.everyTokenValid) }
   }
 }

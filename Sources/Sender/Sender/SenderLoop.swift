@@ -292,8 +292,8 @@ final class SenderLoop {
 
   private func receive(_ record: KafkaRecord, from partition: Int) {
     if let error = record.error {
-      return context.log.warning(
-        "Kafka reported an error", ["partition": "\(queues.name(partition))", "error": "\(error)"])
+      return context.log(
+        SenderLog.kafkaError, ["partition": "\(queues.name(partition))", "error": "\(error)"])
     }
     if record.value.first == FreedID.mark, let freed = FreedID(record.value) {
       return dispatcher.free(freed.dedupKey, at: record.offset, from: partition)
@@ -418,15 +418,15 @@ final class SenderLoop {
     case .advanced: dispatcher.advanced(id)
     case .connected:
       dispatcher.connected(id)
-      context.log.debug("connected", connection.place)
+      context.log(SenderLog.connected, connection.place)
     case .settings(let limit):
       connection.isReady = true
       dispatcher.settings(id, limit: Int(limit))
     case .goAway(_, let code, let debug):
       let reason = GoAwayReason(debug, parser: parser)
       telemetry.goAway(reason.reason, isSilent: debug.isEmpty)
-      context.log.info(
-        "GOAWAY received",
+      context.log(
+        SenderLog.goAway,
         connection.place + [("code", .text("\(code)")), ("reason", .text(reason.text))])
       dispatcher.goAway(id, reason.reason, isError: code != HTTP2ErrorCode.noError)
     case .pong: dispatcher.ponged(id)
@@ -445,15 +445,14 @@ final class SenderLoop {
   ) {
     let error: LogEvent.Field = ("error", .text(Self.words(failure)))
     guard connection.isReady, connection.http.endedIdle else {
-      context.log.warning(
-        connection.isReady ? "connection lost" : "cannot connect",
+      context.log(
+        connection.isReady ? SenderLog.connectionLost : SenderLog.notConnected,
         connection.place + [error])
       return
     }
     // Usual where something on the way ends what is silent; the next push opens another one.
     let idle = DurationText.text(milliseconds: Int64(clamping: quiet / 1_000 * 1_000))
-    context.log.info(
-      "connection cut while idle", connection.place + [("idle", .text(idle)), error])
+    context.log(SenderLog.connectionCutIdle, connection.place + [("idle", .text(idle)), error])
   }
 
   /// What is wrong, and the remedy where there is one.

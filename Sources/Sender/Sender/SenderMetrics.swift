@@ -59,7 +59,7 @@ public enum SenderMetrics: Int, MetricTable {
     case .goAways:
       .sampled(
         "martlet_sender_goaways_total", .counter, labels: ["reason"],
-        bound: "reasons that Apple documents + 2", event: "GOAWAY received",
+        bound: "reasons that Apple documents + 2", event: SenderLog.goAway,
         "GOAWAY frames by Apple's reason; None without one, Other for one that is not documented.")
     case .streamFailures:
       .sampled(
@@ -107,7 +107,7 @@ public enum SenderMetrics: Int, MetricTable {
         "martlet_sender_refused_seconds", .gauge,
         labels: ["app", "credential", "environment", "reason"],
         bound: "\(AppCounts.namedApps + 1) apps per loop × credentials × 2 environments × reasons",
-        merge: .highest, event: "APNs refuses an app with this credential; its notifications wait",
+        merge: .highest, event: SenderLog.appRefused,
         "How long APNs has refused an app with a credential, or the credential (app is empty), without an accepted"
           + " notification; only while it does. The app is other for those beyond the first \(AppCounts.namedApps)."
       )
@@ -153,7 +153,7 @@ public enum SenderMetrics: Int, MetricTable {
       )
     case .partitionsAssigned:
       .gauge(
-        "martlet_sender_partitions_assigned", event: "partitions assigned",
+        "martlet_sender_partitions_assigned", event: ServiceKitLog.partitionsAssigned,
         "Partitions that the group has given to this process.")
     case .dedupWindowsKept:
       .counter(
@@ -162,7 +162,7 @@ public enum SenderMetrics: Int, MetricTable {
     case .offsetMapsRefused:
       .counter(
         "martlet_sender_offset_maps_refused_total",
-        event: "commit metadata is not a valid offset map; ignored",
+        event: SenderLog.offsetMapInvalid,
         "Commit metadata that was not a valid offset map; the offset alone was used.")
     case .unreadableTokens: .counted(Self.ignoredTokenRecords, "unreadable")
     case .badTokenRecords: .counted(Self.ignoredTokenRecords, "invalid")
@@ -171,8 +171,7 @@ public enum SenderMetrics: Int, MetricTable {
     case .credentialsWithoutToken:
       .gauge(
         "martlet_sender_credentials_without_token",
-        event:
-          "no valid provider token; notifications wait in Kafka until they expire. Is martlet-signer running, and do the clocks agree?",
+        event: SenderLog.noToken,
         "Credentials without a provider token that may be sent: their notifications wait.")
     case .tokenIssued:
       .sampled(
@@ -188,7 +187,7 @@ public enum SenderMetrics: Int, MetricTable {
       .sampled(
         "martlet_sender_certificate_not_after_timestamp_seconds", .gauge, labels: ["certificate"],
         bound: "\(Self.namedCredentials) certificates",
-        event: "client certificate expires soon; renew it, its file is read again when it changes",
+        event: SenderLog.certificateExpires,
         "When a client certificate expires, as Unix time, by the start of its fingerprint.")
     case .certificateFileEnd:
       .sampled(
@@ -200,8 +199,7 @@ public enum SenderMetrics: Int, MetricTable {
       .sampled(
         "martlet_sender_reload_refused", .gauge, labels: ["file", "app"],
         bound: "2 files × \(ReloadStatus.namedApps + 1) apps", merge: .highest,
-        event:
-          "client certificates refused: none of them serves an app that is served now; keeping the previous ones",
+        event: SenderLog.certificatesRefused,
         "1 while a changed file (certificates with the roots, token-key) is refused and earlier content is in use; `app`"
           + " names an app that it would take away, and is empty when the file cannot be used at all."
       )
@@ -214,7 +212,7 @@ public enum SenderMetrics: Int, MetricTable {
   )
   private static let ignoredTokenRecords = Metric(
     "martlet_sender_provider_token_records_ignored_total", .counter, labels: ["cause"], bound: "3",
-    event: "invalid provider token record; keeping the last good token",
+    event: SenderLog.tokenInvalid,
     "Records of provider tokens that cannot be used: sealed with an unknown key (unreadable), malformed (invalid), dated"
       + " into the future (future).")
 }

@@ -51,8 +51,8 @@ public enum SenderService: Service {
     var fitted = settings
     let files = OpenFileLimit.raise()
     if fitted.fit(openFiles: files) {
-      context.log.warning(
-        "the limit of open files allows fewer connections than max-connections-total",
+      context.log(
+        SenderLog.fewOpenFiles,
         [
           "open_files": "\(files)", "max_connections_total": "\(settings.connectionsTotal)",
           "allowed": "\(fitted.connectionsTotal)",
@@ -110,9 +110,7 @@ public enum SenderService: Service {
     _ settings: SenderSettings, _ access: GatewayAccess, _ context: ServiceContext
   ) {
     guard let root = missingRoot(settings, access.tls) else { return }
-    context.log.warning(
-      "Apple's root is not among the trusted authorities; connections to APNs will fail",
-      ["missing": root.commonName])
+    context.log(SenderLog.appleRootMissing, ["missing": root.commonName])
   }
 
   /// The root by which Apple's gateways are to be verified, if a gateway is Apple's and nothing trusts it: not
@@ -143,7 +141,7 @@ public enum SenderService: Service {
           name: "loop-\(number)")
         loop.run()
       } catch {
-        context.log.error("cannot start a loop", ["error": "\(error)"])
+        context.log(SenderLog.loopNotStarted, ["error": "\(error)"])
         control.post(.ended)
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Diagnosis
 import JSON
+import SenderDecisions
 import ServiceKit
 
 /// Logs what librdkafka's statistics say of partitions that Kafka does not deliver, if the operator asked for
@@ -29,8 +30,8 @@ struct StatisticsWatch {
 
   private func report(_ stall: FetchStallWatch.Stall) {
     let (partition, broker) = (stall.partition, stall.broker)
-    log.warning(
-      "Kafka does not deliver a partition",
+    log(
+      SenderLog.partitionNotDelivered,
       [
         "partition": "\(partition.topic)/\(partition.number)", "seconds": "\(stall.seconds)",
         "offset": "\(partition.nextOffset)", "lag": "\(partition.lag)",

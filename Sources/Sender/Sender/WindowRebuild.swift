@@ -110,8 +110,8 @@ final class WindowRebuild: Sendable {
       }
     }
     guard reading.isComplete else { return }
-    log.info(
-      "apns-id windows rebuilt",
+    log(
+      SenderLog.windowsRebuilt,
       [
         "partitions": "\(order.wants.count)",
         "milliseconds": "\(MonotonicClock.milliseconds() - begin)",

@@ -14,13 +14,13 @@ public enum SignerMetrics: Int, MetricTable {
     switch self {
     case .minted:
       .counter(
-        "martlet_signer_tokens_minted_total", event: "provider token published",
+        "martlet_signer_tokens_minted_total", event: SignerLog.published,
         "Provider tokens that were signed and that Kafka has acknowledged.")
     case .requests:
       .counter("martlet_signer_requests_total", "Requests of senders for a provider token.")
     case .badRequests:
       .counter(
-        "martlet_signer_requests_invalid_total", event: "invalid token request; ignored",
+        "martlet_signer_requests_invalid_total", event: SignerLog.requestInvalid,
         "Records of the requests' topic that cannot be read.")
     case .unreadableTokens: .counted(Self.foundTokens, "unreadable")
     case .foreignTokens: .counted(Self.foundTokens, "foreign")
@@ -28,20 +28,17 @@ public enum SignerMetrics: Int, MetricTable {
     case .refusals:
       .counter(
         "martlet_signer_refusals_total",
-        event:
-          "APNs refuses a provider token; check that key id, team id and key belong together, that the key was not revoked"
-          + " in Apple's developer portal, and this machine's clock",
+        event: SignerLog.tokenRefused,
         "Requests of senders because APNs refused a provider token.")
     case .clockDifferenceSeconds:
       .gauge(
         "martlet_signer_clock_difference_seconds", merge: .highest,
-        event:
-          "a sender's clock is ahead of this signer's; check both (NTP): provider tokens carry the signer's time",
+        event: SignerLog.senderClockAhead,
         "How far a sender's clock was ahead of this process's when that was noticed last; 0 if it never was."
       )
     case .owner:
       .gauge(
-        "martlet_signer_owner", merge: .highest, event: "this signer mints now",
+        "martlet_signer_owner", merge: .highest, event: SignerLog.minting,
         "1 while this signer is the one that mints.")
     case .tokenIssued:
       .sampled(
@@ -53,8 +50,7 @@ public enum SignerMetrics: Int, MetricTable {
       .sampled(
         "martlet_signer_reload_refused", .gauge, labels: ["file", "app"],
         bound: "2 files × \(ReloadStatus.namedApps + 1) apps", merge: .highest,
-        event:
-          "credentials file refused: no key in it serves an app that is served now; keeping the previous credentials",
+        event: SignerLog.credentialsRefused,
         "1 while a changed file (credentials, token-key) is refused and earlier content is in use; `app` names an app that it"
           + " would take away, and is empty when the file cannot be used at all.")
     }

@@ -32,13 +32,13 @@ extension SignerWorker {
 
   private func begin(_ partitions: [TopicPartition]) {
     guard partitions.contains(where: { $0.partition == 0 }) else {
-      return log.info("standing by: another signer mints")
+      return log(SignerLog.standingBy)
     }
     // A table of its own for each ownership: caught up means up to the end that the topic has now.
     readTableAnew()
     issuer.machine.begin(now: MonotonicClock.milliseconds())
     counters.set(.owner, 1)
-    log.info("this signer mints now")
+    log(SignerLog.minting)
   }
 
   private func stopMinting() {
@@ -55,7 +55,6 @@ extension SignerWorker {
     let withdrawn = producer.abandon()
     guard !withdrawn.isEmpty else { return }
     for sent in withdrawn { notStored(sent) }
-    log.warning(
-      "unacknowledged records withdrawn from the producer", ["count": "\(withdrawn.count)"])
+    log(SignerLog.recordsWithdrawn, ["count": "\(withdrawn.count)"])
   }
 }

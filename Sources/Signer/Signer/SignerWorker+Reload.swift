@@ -36,12 +36,12 @@ extension SignerWorker {
       guard let read = try seal.reread() else { return false }
       seal = read
       reloads.accepted(Self.tokenKeyFile)
-      log.info("token key reloaded")
+      log(SignerLog.tokenKeyReloaded)
       return true
     } catch {
       files.retry(now: now)
       if reloads.refused(Self.tokenKeyFile, "\(error)", now: now, isAsked: isAsked) {
-        log.error("invalid token key file; keeping the previous keys", ["error": "\(error)"])
+        log(SignerLog.tokenKeyInvalid, ["error": "\(error)"])
       }
       return false
     }
@@ -55,20 +55,17 @@ extension SignerWorker {
     } catch {
       files.retry(now: now)
       if reloads.refused(Self.credentialsFile, "\(error)", now: now, isAsked: isAsked) {
-        log.error(
-          "invalid credentials file; keeping the previous credentials", ["error": "\(error)"])
+        log(SignerLog.credentialsInvalid, ["error": "\(error)"])
       }
       return false
     }
     files.follow(Self.paths(settings, credentials, seal))
     guard keepsApps(credentials, now, isAsked) else { return false }
     let gone = issuer.replace(credentials, now: now)
-    log.info("credentials reloaded", ["count": "\(credentials.count)"])
+    log(SignerLog.credentialsReloaded, ["count": "\(credentials.count)"])
     logThrottle.forgetUnknown()
     if issuer.machine.isOwner, !gone.isEmpty {
-      log.info(
-        "removed credentials are withdrawn when their successors are published",
-        ["count": "\(gone.count)"])
+      log(SignerLog.withdrawalPlanned, ["count": "\(gone.count)"])
     }
     return true
   }
@@ -81,8 +78,8 @@ extension SignerWorker {
     guard lost.isEmpty else {
       let names = lost.joined(separator: ", ")
       if reloads.refused(Self.credentialsFile, names, taking: lost, now: now, isAsked: isAsked) {
-        log.error(
-          "credentials file refused: no key in it serves an app that is served now; keeping the previous credentials",
+        log(
+          SignerLog.credentialsRefused,
           [
             "apps": names, "file": settings.credentialsPath,
             "remedy": "list a key for the app, or restart the signers to let it go",
@@ -93,9 +90,7 @@ extension SignerWorker {
     reloads.accepted(Self.credentialsFile)
     let moved = before.moved(in: after)
     if !moved.isEmpty {
-      log.warning(
-        "apps have another team's key now; check that team_id is right",
-        ["apps": moved.joined(separator: ", ")])
+      log(SignerLog.teamChanged, ["apps": moved.joined(separator: ", ")])
     }
     return true
   }
@@ -106,7 +101,7 @@ extension SignerWorker {
     guard mayWrite(now) else { return }
     for credential in issuer.machine.drainUnlisted(wall: WallClock.seconds(), now: now) {
       if withdraw(credential) {
-        log.info("credential withdrawn", ["credential": credential])
+        log(SignerLog.credentialWithdrawn, ["credential": credential])
       } else {
         issuer.machine.notWithdrawn(credential)
       }

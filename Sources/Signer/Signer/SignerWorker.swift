@@ -78,7 +78,7 @@ final class SignerWorker {
 
   /// Runs until a stop is requested.
   func run() throws {
-    log.info("credentials loaded", ["count": "\(settings.credentials.count)"])
+    log(SignerLog.credentialsLoaded, ["count": "\(settings.credentials.count)"])
     while !member.hasLeft { turn(loop.wait(Self.turnMilliseconds)) }
     producer.close()
     if let failure = member.failure { throw failure }
@@ -120,7 +120,7 @@ final class SignerWorker {
         wakeup: loop.wakeup)
     } catch {
       nextOpening = now + Self.retryMilliseconds
-      log.warning("cannot read the provider tokens; retrying", ["error": "\(error)"])
+      log(SignerLog.tokensNotRead, ["error": "\(error)"])
     }
   }
 
@@ -141,9 +141,7 @@ final class SignerWorker {
         }
       } catch {
         counters.add(.foreignTokens)
-        log.error(
-          "invalid provider token record; replacing it",
-          ["at": place, "error": "\(error)"])
+        log(SignerLog.recordInvalid, ["at": place, "error": "\(error)"])
         _ = issuer.readStranger(credential, at: record.offset)
       }
     }
@@ -156,7 +154,7 @@ final class SignerWorker {
       issuer.machine.forgotten(record.credential, at: offset)
     } catch {
       counters.add(.foreignTokens)
-      log.error("invalid provider token record; replacing it", ["at": place, "error": "\(error)"])
+      log(SignerLog.recordInvalid, ["at": place, "error": "\(error)"])
       _ = issuer.readStranger(record.credential, at: offset)
     }
   }
@@ -170,19 +168,14 @@ final class SignerWorker {
     case .own, .sealed: break
     case .ofFuture(let seconds):
       counters.add(.futureTokens)
-      log.error(
-        "provider token dated in the future; check the signers' clocks (NTP)",
+      log(
+        SignerLog.tokenFromFuture,
         ["credential": record.credential, "seconds": "\(seconds)", "at": place])
     case .stranger:
       counters.add(.foreignTokens)
-      log.error(
-        "provider token not signed with this signer's key; replacing it. Only signers with the same credentials"
-          + " file may write to this topic",
-        ["credential": record.credential, "at": place])
+      log(SignerLog.tokenOfStranger, ["credential": record.credential, "at": place])
     case .unlisted:
-      log.warning(
-        "credential not in the credentials file; withdrawing it",
-        ["credential": record.credential, "at": place])
+      log(SignerLog.credentialUnlisted, ["credential": record.credential, "at": place])
     }
   }
 
@@ -193,7 +186,7 @@ final class SignerWorker {
       return try seal.opened(record, trustsPlain: true)
     } catch {
       counters.add(.unreadableTokens)
-      log.error("cannot read a provider token", ["at": place, "error": "\(error)"])
+      log(SignerLog.tokenUnreadable, ["at": place, "error": "\(error)"])
       return record
     }
   }
@@ -209,7 +202,7 @@ final class SignerWorker {
     let source = member.source(record)
     if record.isEndOfPartition { return member.ended(source, at: record.offset) }
     if let error = record.error {
-      return log.warning("cannot read records; retrying", ["error": "\(error)"])
+      return log(SignerLog.recordsNotRead, ["error": "\(error)"])
     }
     switch member.admit(source, record) {
     case .known: return
@@ -228,7 +221,7 @@ final class SignerWorker {
       handle(request, now: WallClock.milliseconds())
     } catch {
       counters.add(.badRequests)
-      log.warning("invalid token request; ignored", ["error": "\(error)"])
+      log(SignerLog.requestInvalid, ["error": "\(error)"])
     }
   }
 
@@ -237,14 +230,11 @@ final class SignerWorker {
       request.credential ?? "\(request.app ?? "")/\(request.environment?.description ?? "")"
     if let ahead = TokenIssuer.secondsAhead(request, now: now) {
       counters.set(.clockDifferenceSeconds, Int(ahead))
-      logOncePerMinute(
-        "a sender's clock is ahead of this signer's; check both (NTP): provider tokens carry the signer's time",
-        "", ["seconds": "\(ahead)"])
+      logOncePerMinute(.senderClockAhead, "", ["seconds": "\(ahead)"])
     }
     guard issuer.requested(request, now: now / 1_000) else {
       if logThrottle.isFirst(of: who) {
-        log.warning(
-          "a sender needs a credential that the credentials file does not list", ["for": who])
+        log(SignerLog.credentialUnknown, ["for": who])
       }
       return
     }
@@ -252,16 +242,13 @@ final class SignerWorker {
       return
     }
     counters.add(.refusals)
-    logOncePerMinute(
-      "APNs refuses a provider token; check that key id, team id and key belong together, that the key was not revoked"
-        + " in Apple's developer portal, and this machine's clock", who,
-      ["for": who, "reason": request.reason])
+    logOncePerMinute(.tokenRefused, who, ["for": who, "reason": request.reason])
   }
 
   private func logOncePerMinute(
-    _ text: String, _ who: String, _ facts: KeyValuePairs<String, String>
+    _ event: SignerLog, _ who: String, _ facts: KeyValuePairs<String, String>
   ) {
-    if logThrottle.isDue(who, now: MonotonicClock.milliseconds()) { log.error(text, facts) }
+    if logThrottle.isDue(who, now: MonotonicClock.milliseconds()) { log(event, facts) }
   }
 
   // MARK: Minting
@@ -282,7 +269,7 @@ final class SignerWorker {
           return issuer.machine.failed(now: now)
         }
       } catch {
-        log.error("cannot sign a provider token", ["error": "\(error)"])
+        log(SignerLog.notSigned, ["error": "\(error)"])
         return issuer.machine.failed(now: now)
       }
     }
@@ -295,7 +282,7 @@ final class SignerWorker {
     do throws(TokenSealProblem) {
       return produce(record.key, try seal.sealed(record).value, .token(record))
     } catch {
-      log.error("cannot encrypt a provider token", ["error": "\(error)"])
+      log(SignerLog.notEncrypted, ["error": "\(error)"])
       return false
     }
   }
@@ -312,7 +299,7 @@ final class SignerWorker {
       let value = try seal.sealed(record).value
       return produce(record.key, value, .removal(credential)) && clear(credential)
     } catch {
-      log.error("cannot encrypt a provider token", ["error": "\(error)"])
+      log(SignerLog.notEncrypted, ["error": "\(error)"])
       return false
     }
   }
@@ -328,7 +315,7 @@ final class SignerWorker {
     do throws(KafkaError) {
       return try producer.produce(output, key: key, value: value, as: sent)
     } catch {
-      log.error("Kafka refused a provider token", ["error": "\(error)"])
+      log(SignerLog.notPublished, ["error": "\(error)"])
       return false
     }
   }
@@ -338,14 +325,14 @@ final class SignerWorker {
       if let error = answer.refused {
         notStored(answer.tag)
         issuer.machine.failed(now: now)
-        log.error("Kafka refused a provider token", ["error": "\(error)"])
+        log(SignerLog.notPublished, ["error": "\(error)"])
         continue
       }
       guard case .token(let record) = answer.tag else { continue }
       issuer.answered(record, isStored: true, at: answer.offset >= 0 ? answer.offset : nil)
       counters.add(.minted)
-      log.info(
-        "provider token published",
+      log(
+        SignerLog.published,
         [
           "credential": record.credential, "generation": "\(record.generation)",
           "issued_at": "\(record.issuedAt)",

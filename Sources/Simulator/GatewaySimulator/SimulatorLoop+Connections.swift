@@ -14,7 +14,7 @@ extension SimulatorLoop {
     do throws(SystemError) {
       while let socket = try listener.accept() { arrivals.add(socket, listener) }
     } catch {
-      context.log.warning("cannot accept a connection", ["error": "\(error)"])
+      context.log(SimulatorLog.notAccepted, ["error": "\(error)"])
     }
   }
 
@@ -76,7 +76,7 @@ extension SimulatorLoop {
       shared.counters.set(.open, connections.count - freeSlots.count)
     } catch {
       freeSlots.append(slot)
-      context.log.warning("cannot serve a connection", ["error": "\(error)"])
+      context.log(SimulatorLog.notServed, ["error": "\(error)"])
     }
   }
 
@@ -135,7 +135,7 @@ extension SimulatorLoop {
   private func logEnd(of connection: GatewayConnection) {
     for notice in connection.http.drainNotices() {
       guard case .closed(let failure?) = notice, failure != .peerClosed else { continue }
-      context.log.info("connection lost", ["error": "\(failure)"])
+      context.log(SimulatorLog.connectionLost, ["error": "\(failure)"])
     }
   }
 

@@ -191,7 +191,7 @@ extension SimulatorLoop {
       try listener.reopen()
       try poller.add(listener.fd, token: Self.firstListenerToken + UInt64(place), .readable)
     } catch {
-      context.log.warning("cannot listen again", ["error": "\(error)"])
+      context.log(SimulatorLog.notListening, ["error": "\(error)"])
     }
   }
 }

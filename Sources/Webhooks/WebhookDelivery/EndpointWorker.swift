@@ -86,9 +86,8 @@ final class EndpointWorker {
   /// Runs until a stop is requested; then waits for the requests in flight.
   func run() throws(ServiceFailure) {
     context.signals.subscribe(wakeup)
-    context.log.info(
-      "endpoint",
-      ["name": subscription.name, "url": WebhookURL.shown(subscription.url)])
+    context.log(
+      WebhooksLog.endpoint, ["name": subscription.name, "url": WebhookURL.shown(subscription.url)])
     while true {
       now = MonotonicClock.milliseconds()
       wall = WallClock.milliseconds()
@@ -143,7 +142,7 @@ final class EndpointWorker {
     let source = member.source(record)
     if record.isEndOfPartition { return member.ended(source, at: record.offset) }
     if let error = record.error {
-      return context.log.warning("cannot read records; retrying", ["error": "\(error)"])
+      return context.log(WebhooksLog.recordsNotRead, ["error": "\(error)"])
     }
     switch member.admit(source, record) {
     case .known: return
@@ -160,8 +159,8 @@ final class EndpointWorker {
       }
     }
     if result.unreadable > 0 {
-      context.log.debug(
-        "a record is not one of its topic; not sent",
+      context.log(
+        WebhooksLog.recordStrange,
         ["topic": record.topic, "partition": "\(record.partition)", "offset": "\(record.offset)"])
     }
     guard !result.events.isEmpty else {
@@ -224,18 +223,16 @@ final class EndpointWorker {
   private func remind() {
     if machine.isGone, !isGoneReported {
       isGoneReported = true
-      context.log.error(
-        "endpoint returned 410 Gone; disabled until restart",
-        ["endpoint": subscription.name])
+      context.log(WebhooksLog.endpointGone, ["endpoint": subscription.name])
     }
     switch reminder.step(isFailing: machine.isFailing, now: now) {
     case .nothing: break
     case .report:
-      context.log.warning(
-        "the endpoint does not accept events; retrying",
+      context.log(
+        WebhooksLog.endpointFails,
         ["endpoint": subscription.name, "problem": lastProblem, "waiting": "\(machine.queued)"])
     case .reportResolved:
-      context.log.info("the endpoint accepts events again", ["endpoint": subscription.name])
+      context.log(WebhooksLog.endpointAccepts, ["endpoint": subscription.name])
     }
   }
 
@@ -244,8 +241,8 @@ final class EndpointWorker {
   private func bury(
     _ batch: WebhookBatch, of source: Source, attempts: Int
   ) throws(ServiceFailure) {
-    context.log.error(
-      "events not accepted in time; writing a dead letter",
+    context.log(
+      WebhooksLog.eventsTooOld,
       [
         "endpoint": subscription.name, "events": "\(batch.count)", "attempts": "\(attempts)",
         "problem": lastProblem, "webhook_id": batch.id,

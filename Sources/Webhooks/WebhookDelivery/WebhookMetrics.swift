@@ -23,7 +23,7 @@ public enum WebhookMetrics: Int, MetricTable {
     case .attempts:
       .sampled(
         "martlet_webhooks_attempts_total", .counter, labels: ["endpoint", "result"],
-        bound: "3 × endpoints", event: "the endpoint does not accept events; retrying",
+        bound: "3 × endpoints", event: WebhooksLog.endpointFails,
         "Requests by their end: answered with 2xx (accepted), with anything else (refused), or not at all (unanswered)."
       )
     case .latency:
@@ -43,13 +43,13 @@ public enum WebhookMetrics: Int, MetricTable {
     case .failing:
       .sampled(
         "martlet_webhooks_endpoint_failing", .gauge, labels: ["endpoint"], bound: Self.bound,
-        merge: .highest, event: "the endpoint does not accept events; retrying",
+        merge: .highest, event: WebhooksLog.endpointFails,
         "1 while the newest answer of the endpoint was no acceptance, or none came.")
     case .gone:
       .sampled(
         "martlet_webhooks_endpoint_gone", .gauge, labels: ["endpoint"], bound: Self.bound,
         merge: .highest,
-        event: "endpoint returned 410 Gone; disabled until restart",
+        event: WebhooksLog.endpointGone,
         "1 after the endpoint answered 410: nothing is sent until the process restarts.")
     case .delivered, .deadLettered, .requests, .failed: .line(.total)
     case .queued: .line(.gauge)

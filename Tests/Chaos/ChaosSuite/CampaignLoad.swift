@@ -103,7 +103,7 @@ final class CampaignLoad {
     if afterwards != sent {
       rig.problem("a campaign that was cancelled sent \(afterwards - sent) pushes more")
     }
-    rig.log.info("a campaign with a pace was cancelled", ["sent": "\(sent)", "of": "\(ids.count)"])
+    rig.log(ChaosLog.paceCancelled, ["sent": "\(sent)", "of": "\(ids.count)"])
   }
 
   /// The `apns-id` of each push, as ingest derives it.
@@ -165,8 +165,8 @@ final class CampaignLoad {
     if known.count(where: { $0.progress.state != .cancelled }) != campaigns.count {
       rig.problem("the schedule has \(known.count) of \(campaigns.count) campaigns")
     }
-    rig.log.info(
-      "campaigns",
+    rig.log(
+      ChaosLog.campaigns,
       [
         "campaigns": "\(campaigns.count)", "devices": "\(expected.count)",
         "repeats": "\(seen.values.reduce(0) { $0 + $1 - 1 })",

@@ -98,7 +98,7 @@ public enum ChaosCommand: Service {
       StandardOutput.line(options.printsJSON ? report.json : report.row)
       if report.problems.isEmpty { return true }
     } catch {
-      context.log.error("\(error)", ["scenario": scenario.name])
+      context.log(ChaosLog.scenarioFailed, ["scenario": scenario.name, "error": "\(error)"])
     }
     StandardError.line("run it again with: \(options.replay(scenario))")
     return false

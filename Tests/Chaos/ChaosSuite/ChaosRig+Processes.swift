@@ -3,6 +3,7 @@ import EventLoop
 import Glibc
 import LabCommand
 import ServiceKit
+import Telemetry
 
 /// Stops processes, and records how each one must end.
 extension ChaosRig {
@@ -62,15 +63,15 @@ extension ChaosRig {
     faults += 1
   }
 
-  /// Waits until a process has logged a text `count` more times.
-  func awaitLog(_ name: String, _ text: String, count: Int, within milliseconds: UInt64) throws
-    -> Bool
-  {
-    try pump(until: { occurrences(name, text) >= count }, within: milliseconds)
+  /// Waits until a process has logged an event `count` times.
+  func awaitLog(
+    _ name: String, _ event: some LogTable, count: Int, within milliseconds: UInt64
+  ) throws -> Bool {
+    try pump(until: { occurrences(name, event) >= count }, within: milliseconds)
   }
 
-  func occurrences(_ name: String, _ text: String) -> Int {
-    logText(name).split(separator: "\n").count { $0.contains(text) }
+  func occurrences(_ name: String, _ event: some LogTable) -> Int {
+    logText(name).split(separator: "\n").count { $0.contains(event.rawValue) }
   }
 
   /// Stops a process for good; it must exit cleanly.

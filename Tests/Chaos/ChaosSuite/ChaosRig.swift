@@ -96,7 +96,7 @@ final class ChaosRig {
   /// The address of the embedded broker's fault API, which it logs before its own address.
   private func faultInterface() throws -> String {
     let text = logText("broker")
-    guard let line = text.firstRange(of: "fault interface url=") else {
+    guard let line = text.firstRange(of: "\(LabLog.faultInterface.rawValue) url=") else {
       throw ServiceFailure("the broker does not say where it takes faults")
     }
     return String(text[line.upperBound...].prefix { !$0.isWhitespace })
@@ -106,7 +106,7 @@ final class ChaosRig {
     let members =
       ["ingest", "feedback"] + (pipeline.plan.hasScheduler ? ["scheduler"] : []) + senders
     let deadline = MonotonicClock.milliseconds() + 120_000
-    while !members.allSatisfy({ logText($0).contains("assigned") }) {
+    while !members.allSatisfy({ occurrences($0, ServiceKitLog.partitionsAssigned) > 0 }) {
       guard !isStopping else { throw ServiceFailure("stopped") }
       guard MonotonicClock.milliseconds() < deadline else {
         throw ServiceFailure("not every process has its partitions after 120 s")
@@ -143,8 +143,8 @@ final class ChaosRig {
 
   /// Logs a fault and the progress of the run.
   func recordFault(_ text: String) {
-    log.info(
-      "fault",
+    log(
+      ChaosLog.fault,
       [
         "what": text, "turn": "\(turn.number) of \(turn.of)", "requests": "\(mark())",
         "open": "\(auditor.ledger.missing)",
@@ -176,7 +176,7 @@ final class ChaosRig {
   }
 
   func problem(_ text: String) {
-    log.error(text)
+    log(ChaosLog.problem, ["problem": text])
     problems.append(text)
   }
 
@@ -257,7 +257,7 @@ final class ChaosRig {
   private func awaitLongest(until isDone: () -> Bool) throws -> Bool {
     guard mayWaitLong, let due = auditor.lastDue else { return false }
     let rest = max(0, due - WallClock.milliseconds())
-    log.info("notifications wait on the 15-minute topic", ["seconds": "\(rest / 1_000)"])
+    log(ChaosLog.longWait, ["seconds": "\(rest / 1_000)"])
     return try pump(until: isDone, within: UInt64(rest) + options.livenessMilliseconds)
   }
 

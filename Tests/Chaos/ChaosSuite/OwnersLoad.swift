@@ -109,8 +109,9 @@ final class OwnersLoad {
     }
     let unsent = pushes.count { $0.value.releasedAt != nil && seen[$0.key] == nil }
     if unsent == 0 { rig.problem("every push was sent before its device was released") }
-    rig.log.info(
-      "owners", ["pushes": "\(pushes.count)", "released": "\(released)", "unsent": "\(unsent)"])
+    rig.log(
+      ChaosLog.owners,
+      ["pushes": "\(pushes.count)", "released": "\(released)", "unsent": "\(unsent)"])
   }
 
   /// The last time at which the gateway received each push, in milliseconds since the epoch.

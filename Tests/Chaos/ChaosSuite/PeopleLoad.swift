@@ -101,8 +101,8 @@ final class PeopleLoad {
         rig.problem("\(id) is for \(pushes.count) devices, and its summaries say \(said)")
       }
     }
-    rig.log.info(
-      "people",
+    rig.log(
+      ChaosLog.people,
       [
         "requests": "\(expected.count)", "devices": "\(seen.count)",
         "repeats": "\(seen.values.reduce(0) { $0 + $1 - 1 })",

@@ -32,7 +32,7 @@ struct ScenarioRun {
       try? File.write(
         "\(rig.place.folder)/problems.txt",
         Array((report.problems.joined(separator: "\n") + "\n").utf8))
-      log.info("folder kept", ["folder": rig.place.folder])
+      log(ChaosLog.folderKept, ["folder": rig.place.folder])
     }
     return report
   }
@@ -121,8 +121,8 @@ struct ScenarioRun {
 
   private func judgeStates(_ states: StateAudit, _ rig: ChaosRig) {
     guard scenario.hasActivities else { return }
-    rig.log.info(
-      "states",
+    rig.log(
+      ChaosLog.states,
       [
         "states": "\(states.count)", "superseded": "\(states.supersededCount)",
         "accepted": "\(rig.auditor.accepted)",

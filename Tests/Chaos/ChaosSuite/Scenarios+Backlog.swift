@@ -29,15 +29,15 @@ extension Scenario {
         let begin = MonotonicClock.milliseconds()
         for name in names { try rig.pipeline.startSender(name) }
         let hasJoined = try rig.awaitLog(
-          names[0], "partitions assigned", count: 1, within: 60_000)
+          names[0], ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
         if !hasJoined { rig.problem("\(names[0]) got no partitions within 60 s") }
         try rig.pump(between: 100, and: 1_000)
         try rig.kill(rig.random.pick(names))
         try rig.awaitRecovery(of: mark)
         let parked = rig.readers.retryReasons.filter { $0.value > before[$0.key] ?? 0 }
           .map { "\($0.key) \($0.value - (before[$0.key] ?? 0))" }.sorted().joined(separator: ", ")
-        rig.log.info(
-          "backlog",
+        rig.log(
+          ChaosLog.backlog,
           [
             "requests": "\(mark)", "milliseconds": "\(MonotonicClock.milliseconds() - begin)",
             "retries": parked,
@@ -69,7 +69,8 @@ extension Scenario {
         let mark = rig.mark()
         rig.countFault("\(name) joins and leaves")
         try rig.pipeline.startSender(name)
-        let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 60_000)
+        let hasJoined = try rig.awaitLog(
+          name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
         if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
         try rig.pump(between: 500, and: 2_000)
         try rig.stopForGood(name)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Feedback
 import LabCommand
 import Random
 import ServiceKit
@@ -44,7 +45,7 @@ extension Scenario {
 
   /// A fault that feedback did not notice proves nothing.
   private static func expectRetries(_ rig: ChaosRig) {
-    if rig.occurrences("feedback", "cannot write to the database; retrying") == 0 {
+    if rig.occurrences("feedback", FeedbackLog.notWritten) == 0 {
       rig.problem("feedback never noticed that it could not write")
     }
   }

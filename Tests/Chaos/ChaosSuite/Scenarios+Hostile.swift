@@ -2,6 +2,7 @@
 import APNS
 import Contract
 import EventLoop
+import Feedback
 import Kafka
 import LabCommand
 import Random
@@ -49,8 +50,7 @@ extension Scenario {
         try rig.awaitRecovery(of: mark)
       }
       let isSaid = try rig.pump(
-        until: { rig.logText("feedback").contains("unusually many bad device tokens") },
-        within: 60_000)
+        until: { rig.occurrences("feedback", FeedbackLog.badTokenWave) > 0 }, within: 60_000)
       if !isSaid { rig.problem("a wave of 410s raised no alarm") }
       // Reverts what was recorded before it was a wave: the audit compares the database with the gateway.
       let tables = TableAudit(rig.kafka, rig.place.names)

@@ -4,6 +4,7 @@ import Glibc
 import JSON
 import LabCommand
 import Random
+import ServiceKit
 
 /// Brokers that stop, lose leadership, or return errors; groups that never become stable.
 extension Scenario {
@@ -68,7 +69,8 @@ extension Scenario {
         let mark = rig.mark()
         rig.countFault("\(name) joins and leaves")
         try rig.pipeline.startSender(name)
-        let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 60_000)
+        let hasJoined = try rig.awaitLog(
+          name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
         if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
         try rig.pump(between: 0, and: 500)
         rig.compareOffsets()

@@ -2,6 +2,7 @@
 import Glibc
 import LabCommand
 import Random
+import ServiceKit
 
 /// Processes that die, stop, or stall.
 extension Scenario {
@@ -117,7 +118,8 @@ extension Scenario {
         try rig.pipeline.startSender(name)
       }
       for name in names {
-        let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 60_000)
+        let hasJoined = try rig.awaitLog(
+          name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
         if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
       }
       try rig.pump(between: 1_000, and: 4_000)

@@ -2,6 +2,7 @@
 import Contract
 import JSON
 import LabCommand
+import ServiceKit
 
 /// Named group members whose coordinator is not available.
 extension Scenario {
@@ -30,7 +31,7 @@ extension Scenario {
       }
       try rig.awaitRecovery(of: mark)
       for name in ["ingest", "sender-1"] {
-        if rig.occurrences(name, "joining the group again") <= turn {
+        if rig.occurrences(name, ServiceKitLog.rejoining) <= turn {
           rig.problem("\(name) did not join its group again")
         }
       }

@@ -63,8 +63,7 @@ extension Scenario {
     let refused = rig.auditor.unavailable
     let perSecond = Double(rig.readers.notifications) / rig.load.seconds
     let most = Int(perSecond * outageSeconds) * rig.faults
-    rig.log.info(
-      "connection attempts during an outage", ["refused": "\(refused)", "bound": "\(most)"])
+    rig.log(ChaosLog.outageConnects, ["refused": "\(refused)", "bound": "\(most)"])
     if refused == 0 { rig.problem("no push ever met the outage") }
     if refused > most {
       rig.problem("the gateway had to refuse \(refused) requests, and the bound is \(most)")

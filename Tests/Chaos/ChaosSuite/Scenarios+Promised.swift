@@ -27,7 +27,7 @@ extension Scenario {
         // With the same name, it gets its partitions back without waiting for the old session to expire.
         let limit: UInt64 = 10_000
         let isBack = try rig.awaitLog(
-          "sender-1", "partitions assigned", count: turn + 2, within: limit)
+          "sender-1", ServiceKitLog.partitionsAssigned, count: turn + 2, within: limit)
         if !isBack {
           rig.problem("a static member did not get its partitions back within \(limit) ms")
         }
@@ -42,7 +42,8 @@ extension Scenario {
         let name = "joiner-\(turn + 1)"
         rig.countFault("\(name) joins and leaves")
         try rig.pipeline.startSender(name)
-        let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 60_000)
+        let hasJoined = try rig.awaitLog(
+          name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
         if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
         try rig.pump(between: 500, and: 2_000)
         rig.compareOffsets()
@@ -51,7 +52,7 @@ extension Scenario {
       }
       let joiners = (1...rig.options.kills).map { "joiner-\($0)" }
       for name in rig.senders + joiners
-      where rig.occurrences(name, "last offsets not committed") > 0 {
+      where rig.occurrences(name, ServiceKitLog.lastOffsetsLost) > 0 {
         rig.problem("\(name) could not commit in a rebalance")
       }
     },

@@ -40,8 +40,7 @@ extension Scenario {
         try rig.pump(30_000)
         let count = try rig.connects() - before
         let most = connectsPerPool * rig.senders.count * loopsPerSender * credentials
-        rig.log.info(
-          "connection attempts", ["what": name, "connects": "\(count)", "bound": "\(most)"])
+        rig.log(ChaosLog.connects, ["what": name, "connects": "\(count)", "bound": "\(most)"])
         if count > most { rig.problem("\(name): \(count) connects in 30 s; the bound is \(most)") }
         try rig.clearGatewayFaults()
         try rig.awaitRecovery(of: mark)
@@ -101,8 +100,8 @@ extension Scenario {
         let times = rig.auditor.answerTimes(arrived: begin...end, otherThan: refusedApp)
         let p99 = times.isEmpty ? 0 : times[times.count * 99 / 100]
         let missing = times.count { $0 == .max }
-        rig.log.info(
-          "answers of the other apps",
+        rig.log(
+          ChaosLog.otherApps,
           ["pushes": "\(times.count)", "unanswered": "\(missing)", "p99": "\(p99)ms"])
         if times.isEmpty || p99 > slowestP99 {
           rig.problem(
@@ -208,7 +207,7 @@ extension ChaosRig {
   fileprivate func judgeAnswers(arrived: ClosedRange<Int64>, slowest: Int64) throws {
     let times = auditor.answerTimes(arrived: arrived, otherThan: "")
     let p99 = times.isEmpty ? 0 : times[times.count * 99 / 100]
-    log.info("answers beside dead addresses", ["pushes": "\(times.count)", "p99": "\(p99)ms"])
+    log(ChaosLog.deadAddresses, ["pushes": "\(times.count)", "p99": "\(p99)ms"])
     if times.isEmpty || p99 > slowest {
       problem("beside dead addresses answers took \(p99) ms (p99); the bound is \(slowest) ms")
     }

@@ -2,6 +2,7 @@
 import Contract
 import JSON
 import LabCommand
+import ServiceKit
 
 /// Rights on Kafka that are revoked while everything is running.
 extension Scenario {
@@ -49,7 +50,7 @@ extension Scenario {
     rig.pipeline.processes.states.map(\.name).reduce(0) { sum, name in
       sum
         + rig.logText(name).split(separator: "\n").count {
-          $0.contains("missing right on Kafka") && $0.contains("topic \(topic)")
+          $0.contains(ServiceKitLog.rightMissing.rawValue) && $0.contains("topic \(topic)")
         }
     }
   }

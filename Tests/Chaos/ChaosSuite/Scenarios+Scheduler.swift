@@ -2,6 +2,7 @@
 import Glibc
 import LabCommand
 import Random
+import Scheduler
 import ServiceKit
 import Store
 
@@ -37,7 +38,7 @@ extension Scenario {
       try rig.awaitRecovery(of: mark)
     }
     try load.finish(rig)
-    if rig.occurrences("scheduler", "the database does not answer; retrying") == 0 {
+    if rig.occurrences("scheduler", SchedulerLog.databaseSilent) == 0 {
       rig.problem("the scheduler never noticed that its database did not answer")
     }
   }
@@ -79,7 +80,8 @@ extension Scenario {
     let name = "scheduler-\(number)"
     rig.countFault("\(name) joins with an empty disk")
     try rig.pipeline.startScheduler(name, database: "\(rig.place.folder)/\(name).db")
-    let hasJoined = try rig.awaitLog(name, "partitions assigned", count: 1, within: 60_000)
+    let hasJoined = try rig.awaitLog(
+      name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
     if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
     return name
   }

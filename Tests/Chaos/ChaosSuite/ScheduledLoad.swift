@@ -128,8 +128,8 @@ final class ScheduledLoad {
     func percentile(_ part: Double) -> Int64 {
       late.isEmpty ? 0 : late[min(late.count - 1, Int(Double(late.count) * part))]
     }
-    rig.log.info(
-      "scheduled requests",
+    rig.log(
+      ChaosLog.scheduledRequests,
       [
         "requests": "\(entries.count)", "cancelled": "\(entries.values.count { $0.isCancelled })",
         "early": "\(early)", "repeats": "\(repeats)", "late_p50_ms": "\(percentile(0.5))",

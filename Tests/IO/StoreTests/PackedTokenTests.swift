@@ -39,6 +39,18 @@ import Testing
     String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
   }
 
+  @Test func `every text comes back from PostgreSQL's bytes, and no two are the same there`() {
+    let texts = Self.tokens + Self.others + ["0061", "\0", "01", "000161"]
+    for text in texts { #expect(PackedToken.token(postgres: PackedToken.postgres(text)) == text) }
+    #expect(Set(texts.map(PackedToken.postgres)).count == texts.count)
+    #expect(
+      PackedToken.postgres("00ff") == #"\x0100ff"# && PackedToken.postgres("AB") == #"\x004142"#)
+    // What it has not made.
+    for text in ["", "\\x", "\\x0", "ab", #"\x02ab"#, #"\x004"#] {
+      #expect(PackedToken.token(postgres: text).isEmpty, "\(text)")
+    }
+  }
+
   @Test(arguments: [2, 4, 8, 10, 16, 18])
   func `every byte in every place is a lower-case digit, or nothing is packed`(count: Int) {
     let digits = Array("0123456789abcdef".utf8)

@@ -117,4 +117,36 @@ import Testing
     let clean = DeviceKey(token: "ab", app: "a\u{FFFD}b", environment: .production)
     #expect(try store.device(clean) == DeviceState(presence: .removed(at: 7)))
   }
+
+  /// New rows go by COPY, others by an upsert; and a text without NUL stands where one with it would.
+  @Test func `a transaction writes new rows and old ones as they are`() throws {
+    let store = try TokenStore(try PostgresServer.database("lines"), now: 1)
+    let texts = [
+      "a\"b", "a\\b", #"\N"#, "", "é\u{1F600}", "a\nb\rc\td", "\\.", "a\u{0}b", "x,y {z}",
+    ]
+    for time: Int64 in [7, 8] {
+      for first in [0, 3] {
+        try store.transaction { () throws(StoreError) in
+          let some = texts[first...].map {
+            DeviceKey(token: "a\($0)", app: $0, environment: .sandbox)
+          }
+          var rows = try store.rows(of: some)
+          for device in some {
+            var state = DeviceState()
+            state.apply(.registered(at: time), DeviceDetails(user: device.app, locale: device.app))
+            rows[device] = state
+          }
+          try store.write(rows)
+        }
+      }
+    }
+    for text in texts {
+      let device = DeviceKey(token: "a\(text)", app: text, environment: .sandbox)
+      let state = try store.device(device)
+      let kept = text.replacing("\0", with: "\u{FFFD}")
+      #expect(state.registeredAt == 8 && state.details.user == kept, "\(text)")
+      #expect(state.details.locale == kept, "\(text)")
+    }
+    #expect(try store.database.integer("SELECT count(*) FROM devices") == Int64(texts.count))
+  }
 }

@@ -43,7 +43,7 @@ final class SignerThread {
       do throws(ServiceFailure) {
         try SignerService.run(settings, context)
       } catch {
-        context.log.error("\(error)")
+        context.log.failure("\(error)")
       }
     }
   }

@@ -128,7 +128,7 @@ final class RunningSigner {
       do throws(ServiceFailure) {
         try SignerService.run(settings, context)
       } catch {
-        context.log.error("\(error)")
+        context.log.failure("\(error)")
       }
       ended.isSet.store(true, ordering: .releasing)
     }

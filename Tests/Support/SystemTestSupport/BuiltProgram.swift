@@ -2,6 +2,7 @@
 import Bytes
 import EventLoop
 import Glibc
+public import Telemetry
 public import TestSupport
 
 /// A program of this build, or a system program, running in its own process.
@@ -68,6 +69,21 @@ public final class BuiltProgram {
   /// Waits until it has printed `text`.
   public func prints(_ text: String, withinMilliseconds limit: UInt64) -> Bool {
     eventually(withinMilliseconds: limit, pauseMilliseconds: 20) { output.contains(text) }
+  }
+
+  /// Waits until it has logged `event`.
+  public func prints(_ event: some LogTable, withinMilliseconds limit: UInt64) -> Bool {
+    prints(event.rawValue, withinMilliseconds: limit)
+  }
+
+  /// Waits until it has logged `event`, and returns its first field, `url`; nil if time runs out before.
+  public func url(of event: some LogTable, withinMilliseconds limit: UInt64 = 20_000) -> String? {
+    let start = "\(event.rawValue) url="
+    guard prints(start, withinMilliseconds: limit) else { return nil }
+    let text = output
+    return text.firstRange(of: start).map { range in
+      String(text[range.upperBound...].prefix { !$0.isWhitespace })
+    }
   }
 
   /// Waits until it has written its address to this file, and returns the content without the newline; nil if it ends

@@ -1,38 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
+import API
+import Feedback
+import GatewaySimulator
+import Ingest
+import LabCommand
+import OperatorCommand
+import Scheduler
+import SenderDecisions
+import ServiceKit
+import Signer
+import Telemetry
+import WebhookDelivery
 
-/// `docs/reference/logs.md`, made from the sources.
+/// `docs/reference/logs.md`, made from the tables of log events.
 enum LogEventsPage {
-  private static let programs: [(room: String, title: String)] = [
-    ("ServiceKit", "Every program"), ("Kafka", "Every program that uses Kafka"),
-    ("API", "`martlet-api`"), ("Ingest", "`martlet-ingest`"), ("Signer", "`martlet-signer`"),
-    ("Sender", "`martlet-sender`"),
-    ("Feedback", "`martlet-feedback`"), ("GatewaySimulator", "`apns-simulator`"),
-    ("WebhookDelivery", "`martlet-webhooks`"), ("Scheduler", "`martlet-scheduler`"),
-    ("OperatorCommand", "`martlet`"), ("LabCommand", "`martlet-lab`"),
-    ("ChaosSuite", "`martlet-chaos`"),
+  static let programs: [(title: String, events: [any LogTable])] = [
+    ("Every program", all(ServiceKitLog.self)),
+    ("`martlet-api`", all(APILog.self)),
+    ("`martlet-ingest`", all(IngestLog.self)),
+    ("`martlet-signer`", all(SignerLog.self)),
+    ("`martlet-sender`", all(SenderLog.self)),
+    ("`martlet-feedback`", all(FeedbackLog.self)),
+    ("`apns-simulator`", all(SimulatorLog.self)),
+    ("`martlet-webhooks`", all(WebhooksLog.self)),
+    ("`martlet-scheduler`", all(SchedulerLog.self)),
+    ("`martlet`", all(OperatorLog.self)),
+    ("`martlet-lab`", all(LabLog.self)),
   ]
 
-  /// Rooms with events that stand on no table.
-  static func unlisted(_ events: LogEvents) -> Set<String> {
-    Set(events.events.map(\.room)).subtracting(programs.map(\.room))
-  }
+  static var text: String { head + programs.map { list($0.title, $0.events) }.joined() }
 
-  static func text(_ events: LogEvents) -> String {
-    head
-      + programs.map { room, title in list(title, events.events.filter { $0.room == room }) }
-      .joined()
+  private static func all<Table: LogTable>(_ table: Table.Type) -> [any LogTable] {
+    table.allCases.map { $0 }
   }
 
   /// The errors and warnings of a program.
-  private static func list(_ title: String, _ events: [LogEvents.Event]) -> String {
-    let lines = ["error", "warning"].map { level in
-      events.filter { $0.level == level }.map { "\(level): \(line($0))\n" }.joined()
+  private static func list(_ title: String, _ events: [any LogTable]) -> String {
+    let levels: [LogLevel] = [.error, .warning]
+    let lines = levels.map { level in
+      events.filter { $0.level == level }.map { "\(level.text): \($0.rawValue)\n" }.joined()
     }.joined()
-    return lines.isEmpty ? "" : "\n## \(title)\n\n```\n\(lines)```\n"
-  }
-
-  private static func line(_ event: LogEvents.Event) -> String {
-    event.message == "…" ? "(the text of an error)" : event.message
+    return "\n## \(title)\n\n```\n\(lines)```\n"
   }
 
   private static let head = """
@@ -40,12 +48,13 @@ enum LogEventsPage {
 
     Every program writes one line per event to standard error: time, level, program, message, then fields as `name=value`
     (`--log-format json` writes objects). The message is constant, so that you can search for it; the fields hold what
-    varies. `…` marks the few parts that are only known at run time. Alert on [metrics](metrics.md), which name the event
-    that goes with each. This page has the errors and warnings; events of the levels `info` and `debug` need no reaction.
+    varies. Only a program that ends with a failure says in its last line, instead of a message, what went wrong. Alert
+    on [metrics](metrics.md), which name the event that goes with each. This page has the errors and warnings; events of
+    the levels `info` and `debug` need no reaction.
 
     No line holds a provider token, a signing key, a password, a payload or a whole device token, at any level.
 
-    `scripts/docs` writes this page from the sources.
+    `scripts/docs` writes this page from the programs' tables.
 
     """
 }

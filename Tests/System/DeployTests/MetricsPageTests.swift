@@ -49,13 +49,4 @@ import Testing
           || metric.bound?.contains("101 apps") == true)
     }
   }
-
-  @Test func `the log event of a metric is one that the sources log`() throws {
-    let events = try LogEvents(root: DeployedFiles.root)
-    #expect(metrics.count { $0.event != nil } > 20)
-    for metric in metrics {
-      guard let event = metric.event else { continue }
-      #expect(events.contains(event), "\(metric.name): \(event)")
-    }
-  }
 }

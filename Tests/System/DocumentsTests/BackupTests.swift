@@ -3,6 +3,7 @@ import APNS
 import Bytes
 import DeviceTokens
 import EventLoop
+import ServiceKit
 import Store
 import Synchronization
 import SystemTestSupport
@@ -165,7 +166,9 @@ import Testing
     try run("tokens list", kafka: kafka)
     let feedback = try BuiltProgram.start(
       "martlet-feedback", ["--kafka", kafka, "--database", folder.file("other.db")], in: folder)
-    try #require(feedback.prints("assigned", withinMilliseconds: 60_000), "\(feedback.output)")
+    try #require(
+      feedback.prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: 60_000),
+      "\(feedback.output)")
     let exported = String(decoding: try File.read(folder.file("tokens.ndjson")), as: UTF8.self)
     #expect(exported.split(separator: "\n").count == 200)
     var again = ""

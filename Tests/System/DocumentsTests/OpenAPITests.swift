@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import API
 import Bytes
 import Glibc
 import JSON
@@ -36,7 +37,7 @@ import Testing
 
   /// Runs schemathesis to its end.
   private func run(
-    _ url: Substring, _ flags: [String], in folder: TemporaryFolder
+    _ url: String, _ flags: [String], in folder: TemporaryFolder
   ) throws -> (status: Int32, output: String) {
     // It leaves files where it is started.
     try BuiltProgram.run(
@@ -44,7 +45,7 @@ import Testing
       [
         "-c", "cd \"$0\" && exec \"$@\"", folder.path, try Documents.tool("schemathesis"),
         "--config-file", Documents.path("Tests/System/DocumentsTests/Python/schemathesis.toml"),
-        "run", Documents.path("docs/openapi.json"), "--url", String(url), "-H",
+        "run", Documents.path("docs/openapi.json"), "--url", url, "-H",
         "Authorization: Bearer \(Self.key)", "--no-color", "--generation-database", "none",
         "--seed", "1",
       ] + flags, in: folder, withinMilliseconds: 500_000)
@@ -56,9 +57,7 @@ import Testing
     let kafka = try KafkaFixture(
       topics: [("requests", 2), ("devices", 1), ("schedule", 1), ("controls", 1)])
     let api = try start(folder, kafka)
-    try #require(
-      eventually { api.output.contains("HTTP API url=") }, "it printed: \(api.output)")
-    let url = try #require(api.output.firstMatch(of: #/HTTP API url=(http:[0-9.:\/]+)/#)).1
+    let url = try #require(api.url(of: APILog.listening), "it printed: \(api.output)")
     let examples = getenv("MARTLET_TEST_ALL_REQUESTS") == nil ? "15" : "200"
     let result = try run(
       url, ["--phases", "coverage,fuzzing", "--max-examples", examples], in: folder)
@@ -72,13 +71,11 @@ import Testing
     let kafka = try KafkaFixture(
       topics: [("requests", 2), ("devices", 1), ("schedule", 1), ("controls", 1)])
     let api = try start(folder, kafka)
-    try #require(
-      eventually { api.output.contains("HTTP API url=") }, "it printed: \(api.output)")
-    let url = try #require(api.output.firstMatch(of: #/HTTP API url=(http:\/\/[0-9.:]+)/#)).1
+    let url = try #require(api.url(of: APILog.listening), "it printed: \(api.output)")
     let said = try Documents.run(
       "generated_client.py",
       [
-        "--document", Documents.path("docs/openapi.json"), "--url", String(url), "--key", Self.key,
+        "--document", Documents.path("docs/openapi.json"), "--url", url, "--key", Self.key,
         "--folder", folder.path,
       ], in: folder)
     #expect(said["push"]?["status"]?.int == 202 && said["push"]?["id"]?.string == "client-1")

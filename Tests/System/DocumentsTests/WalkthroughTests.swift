@@ -2,6 +2,7 @@
 import Bytes
 import EventLoop
 import JSON
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -87,7 +88,7 @@ import Testing
       try SystemProgram.path("bash"), [file], in: folder, withinMilliseconds: 180_000)
     #expect(result.status == 0, "\(result.output)")
     #expect(result.output.contains(#""status":202"#), "\(result.output)")
-    #expect(result.output.contains(" ready\n"), "\(result.output)")
+    #expect(result.output.contains(" \(ServiceKitLog.ready.rawValue)\n"), "\(result.output)")
     #expect(!result.output.contains("push.apple.com"), "\(result.output)")
     #expect(up.output.contains("--config"), "the line that starts one more sender")
     #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")

@@ -2,6 +2,7 @@
 import Bytes
 import Glibc
 import JSON
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -114,7 +115,9 @@ import Testing
     let ingest = try BuiltProgram.start(
       "martlet-ingest",
       ["--kafka", kafka, "--kafka.consumer.session.timeout.ms", "6000"], in: folder)
-    try #require(ingest.prints("assigned", withinMilliseconds: 60_000), "\(ingest.output)")
+    try #require(
+      ingest.prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: 60_000),
+      "\(ingest.output)")
     ingest.signal(SIGSTOP)
 
     let file = folder.file("lines")

@@ -8,6 +8,7 @@ import Signing
 import SystemTestSupport
 import TestSupport
 import Testing
+import WebhookDelivery
 
 /// `martlet-webhooks` as a process, and an HTTPS endpoint in Python that verifies with the package `standardwebhooks`.
 @Suite("Webhooks and Python's standardwebhooks", .serialized)
@@ -132,7 +133,7 @@ final class StandardWebhooksTests {
       _ = receiver.stop()
       try produce(50)
       #expect(
-        sender.prints("the endpoint does not accept events; retrying", withinMilliseconds: 60_000),
+        sender.prints(WebhooksLog.endpointFails, withinMilliseconds: 60_000),
         "\(sender.output)")
       (receiver, port) = try endpoint(port: port)
       #expect(arrive(produced), "\(distinct().count) of \(produced): \(sender.output)")
@@ -199,7 +200,7 @@ final class StandardWebhooksTests {
     let sender = try webhooks(to: port, trustedBySystem: isTrustedBySystem ? real : nil)
     try produce(1)
     #expect(
-      sender.prints("the endpoint does not accept events; retrying", withinMilliseconds: 60_000))
+      sender.prints(WebhooksLog.endpointFails, withinMilliseconds: 60_000))
     #expect(lines().isEmpty)
     #expect(sender.stop() == 0, "\(sender.output)")
     _ = receiver.stop()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Glibc
+import SenderDecisions
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -67,12 +68,12 @@ import Testing
       sender: ["--proxy", "http://martlet:pa55word@127.0.0.1:\(port)"], in: folder)
     #expect(try leg.push([DeviceTokens.numbered(1)]).first?.outcome == "delivered")
     #expect(
-      leg.senderPrints("connection cut while idle", withinMilliseconds: 30_000),
+      leg.senderPrints(SenderLog.connectionCutIdle.rawValue, withinMilliseconds: 30_000),
       "tinyproxy printed: \(proxy.output.suffix(2_000))")
     #expect(leg.senderPrints("gateway=localhost:\(simulator.port)", withinMilliseconds: 0))
     #expect(leg.senderPrints("proxy=127.0.0.1:\(port)", withinMilliseconds: 0))
-    #expect(!leg.senderPrints("cannot connect", withinMilliseconds: 0))
-    #expect(!leg.senderPrints("connection lost", withinMilliseconds: 0))
+    #expect(!leg.senderPrints(SenderLog.notConnected.rawValue, withinMilliseconds: 0))
+    #expect(!leg.senderPrints(SenderLog.connectionLost.rawValue, withinMilliseconds: 0))
     leg.stop()
     #expect(proxy.stop() != nil)
   }

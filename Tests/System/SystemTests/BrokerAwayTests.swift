@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
 
 /// What operators expect of processes that start before Kafka does, or without it.
 @Suite(.serialized) struct BrokerAwayTests {
-  private static let complaint = "no Kafka broker answers; waiting"
+  private static let complaint = ServiceKitLog.noBrokerAnswers
 
   @Test func `every service logs that it waits for the broker, and works once it is there`() throws
   {
@@ -21,7 +22,7 @@ import Testing
     try rig.setBroker(#"{"up":true}"#)
     for name in PipelineRig.services {
       #expect(rig.isUp(name), "\(name) printed: \(rig[name].output)")
-      #expect(rig[name].output.contains("connected to Kafka"))
+      #expect(rig[name].output.contains(ServiceKitLog.connected.rawValue))
     }
     rig.stop()
   }

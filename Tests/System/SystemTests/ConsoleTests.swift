@@ -4,6 +4,7 @@ import Contract
 import EventLoop
 import Glibc
 import JSON
+import OperatorCommand
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -47,9 +48,8 @@ import Testing
       "martlet",
       ["console", "--addresses", folder.file("addresses.json"), "--listen", "127.0.0.1:0"],
       in: folder)
-    try #require(console.prints("url=http", withinMilliseconds: 30_000), "\(console.output)")
-    let url = try #require(console.output.firstMatch(of: #/url=(http[^ \n]+)/#)?.1)
-    let looked = try browse("console_states.py", [String(url)], in: folder)
+    let url = try #require(console.url(of: OperatorLog.console), "\(console.output)")
+    let looked = try browse("console_states.py", [url], in: folder)
     #expect(looked.split(separator: "\n").count { $0.hasPrefix("shows: ") } == 29, "\(looked)")
     #expect(console.stop() == 0, "\(console.output)")
   }
@@ -76,11 +76,10 @@ import Testing
     let file = try addresses(alerts)
     let console = try BuiltProgram.start(
       "martlet", ["console", "--addresses", file, "--listen", "127.0.0.1:0"], in: rig.folder)
-    try #require(console.prints("url=http", withinMilliseconds: 30_000), "\(console.output)")
-    let url = try #require(console.output.firstMatch(of: #/url=(http[^ \n]+)/#)?.1)
+    let url = try #require(console.url(of: OperatorLog.console), "\(console.output)")
     let steps = rig.folder.file("steps")
     try #require(mkdir(steps, 0o700) == 0)
-    let browser = try start("console_incidents.py", [String(url), steps], in: rig.folder)
+    let browser = try start("console_incidents.py", [url, steps], in: rig.folder)
     var number = 0
     func expectShown(_ headline: String, _ texts: [String], _ name: String, opens: Bool) throws {
       number += 1

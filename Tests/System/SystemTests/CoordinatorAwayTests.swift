@@ -2,6 +2,7 @@
 import Contract
 import EventLoop
 import Glibc
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -20,7 +21,9 @@ import Testing
     try away(rig, ["offset_commit", "heartbeat", "find_coordinator"])
     try rig.produceRequests(0..<40, padding: 0)
     #expect(
-      ingest.prints("partitions revoked count=24 lost=true", withinMilliseconds: 30_000),
+      ingest.prints(
+        "\(ServiceKitLog.partitionsRevoked.rawValue) count=24 lost=true", withinMilliseconds: 30_000
+      ),
       "\(ingest.output.suffix(1_500))")
     let fenced = Array(repeating: #""fenced_instance""#, count: 3).joined(separator: ",")
     try rig.clearErrors(#"{"request":"offset_commit"}"#)
@@ -64,7 +67,9 @@ import Testing
 
   private func assigned(_ program: BuiltProgram, _ times: Int) -> Bool {
     eventually(withinMilliseconds: 30_000) {
-      program.output.split(separator: "\n").count { $0.contains("partitions assigned") } >= times
+      program.output.split(separator: "\n").count {
+        $0.contains(ServiceKitLog.partitionsAssigned.rawValue)
+      } >= times
     }
   }
 }

@@ -5,6 +5,7 @@ import EventLoop
 import Glibc
 import HTTPClient
 import Kafka
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -144,7 +145,8 @@ import Testing
     for program in programs {
       let process = rig[program.name]
       #expect(
-        process.prints("partitions assigned", withinMilliseconds: 30_000), "\(process.output)")
+        process.prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: 30_000),
+        "\(process.output)")
       // A sender first reads the ids of what was sent before, which takes it a second or more.
       usleep(20_000 << UInt32(attempt % 8))
       let thread = try #require(self.thread(process.pid, program.thread), "\(program.name)")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import JSON
+import LabCommand
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -43,7 +44,7 @@ import Testing
   @Test func `killing one of two senders with SIGKILL in the middle loses nothing`() throws {
     let (status, report, text) = try demo(["--requests", "20000", "--kill-sender"])
     #expect(status == 0, "the demo printed: \(text.suffix(3_000))")
-    #expect(text.contains("process killed with SIGKILL"))
+    #expect(text.contains(LabLog.processKilled.rawValue))
     expectSound(report, requests: 20_000)
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import API
 import Bytes
 import HTTPClient
 import Kafka
@@ -27,9 +28,7 @@ import Testing
         "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix, "--keys", keys,
         "--listen", "127.0.0.1:0", "--http", "off",
       ], in: folder)
-    try #require(
-      eventually { api.output.contains("HTTP API url=") }, "it printed: \(api.output)")
-    let url = try #require(api.output.firstMatch(of: #/HTTP API url=(http:[0-9.:\/]+)/#)).1
+    let url = try #require(api.url(of: APILog.listening), "it printed: \(api.output)")
     let client = HTTPClient(timeoutMilliseconds: 30_000)
     func change(_ method: String, _ query: String, _ body: String?, _ key: String) throws {
       let token = String(repeating: "ab", count: 32)
@@ -43,7 +42,9 @@ import Testing
     try change("PUT", "", #"{"app":"a.d"}"#, "news")
     #expect(api.stop() == 0, "\(api.output)")
     // What came within the minute is told at the end.
-    let lines = api.output.split(separator: "\n").filter { $0.contains(" devices changed ") }
+    let lines = api.output.split(separator: "\n").filter {
+      $0.contains(" \(APILog.devicesChanged.rawValue) ")
+    }
     func sum(_ field: String, of key: String) -> Int {
       lines.filter { $0.contains(" key=\(key) ") }.reduce(0) { sum, line in
         let words = line.split(separator: " ").filter { $0.hasPrefix("\(field)=") }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import API
 import Bytes
 import Contract
 import EventLoop
+import Feedback
 import HTTPClient
 import JSON
 import Kafka
@@ -38,7 +40,8 @@ import Testing
     for name in ["martlet-ingest", "martlet-feedback", "martlet-scheduler"] {
       try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
     }
-    #expect(rig["martlet-feedback"].prints("the database is complete", withinMilliseconds: 20_000))
+    #expect(
+      rig["martlet-feedback"].prints(FeedbackLog.databaseComplete, withinMilliseconds: 20_000))
     try rig.start(
       "martlet-api",
       [
@@ -46,9 +49,7 @@ import Testing
         "--schedule-database", schedule,
       ])
     let api = rig["martlet-api"]
-    #expect(api.prints("HTTP API url=", withinMilliseconds: 20_000))
-    let url = try #require(api.output.firstMatch(of: #/HTTP API url=(http:[0-9.:\/]+)/#)).1
-    return String(url)
+    return try #require(api.url(of: APILog.listening), "\(api.output)")
   }
 
   private func send(

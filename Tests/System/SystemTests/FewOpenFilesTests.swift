@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
+import SenderDecisions
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -41,7 +42,7 @@ import Testing
     try rig.start("martlet-sender", ["--loops", "2"])
     for name in PipelineRig.services { try #require(rig.isUp(name), "\(rig[name].output)") }
     let sender = rig["martlet-sender"]
-    #expect(sender.output.contains("the limit of open files allows fewer connections"))
+    #expect(sender.output.contains(SenderLog.fewOpenFiles.rawValue))
     try rig.produce(rig.names.requests, 0..<900) { number in
       (
         PipelineRig.token(number),

@@ -2,6 +2,8 @@
 import Contract
 import EventLoop
 import Kafka
+import SenderDecisions
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -45,7 +47,7 @@ import Testing
       turn += 1
       let name = "sender-\(turn)"
       try rig.start("martlet-sender", Self.flags, as: name)
-      try #require(rig[name].prints("partitions assigned", withinMilliseconds: 60_000))
+      try #require(rig[name].prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: 60_000))
       // Some leave while they still read, some when they have read all.
       if turn % 3 == 0 { #expect(isWhole(rig[name]), "\(rig[name].output.suffix(3_000))") }
       expectBounded(rig[name], name)
@@ -67,13 +69,15 @@ import Testing
   }
 
   private func assignments(_ sender: BuiltProgram) -> Int {
-    sender.output.split(separator: "\n").count { $0.contains("partitions assigned") }
+    sender.output.split(separator: "\n").count {
+      $0.contains(ServiceKitLog.partitionsAssigned.rawValue)
+    }
   }
 
   /// Whether every window of the lanes is known to a sender that has not had one before.
   private func isWhole(_ sender: BuiltProgram) -> Bool {
     eventually(withinMilliseconds: 60_000, pauseMilliseconds: 50) {
-      sender.output.contains("apns-id windows rebuilt")
+      sender.output.contains(SenderLog.windowsRebuilt.rawValue)
     }
   }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import API
 import Bytes
 import Contract
 import EventLoop
@@ -203,8 +204,7 @@ import Testing
       try #require(rig.isUp(name), "\(name): \(rig[name].output)")
     }
     let api = rig["martlet-api"]
-    try #require(eventually { api.output.contains("HTTP API url=") }, "\(api.output)")
-    return String(try #require(api.output.firstMatch(of: #/HTTP API url=(http:[0-9.:\/]+)/#)).1)
+    return try #require(api.url(of: APILog.listening), "\(api.output)")
   }
 
   private func expectAlive(_ rig: PipelineRig, _ url: String) throws {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Kafka
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -8,7 +9,7 @@ import Testing
 /// What operators hear when a group's offsets were set back while no member ran.
 @Suite struct OffsetResetTests {
   private static let program = "martlet-ingest"
-  private static let line = "group offsets missing or reset; reading from the first records"
+  private static let line = ServiceKitLog.offsetsMissing
 
   @Test func `a group that does its work again says how much, and how to stop it`() throws {
     let rig = try PipelineRig()
@@ -23,8 +24,8 @@ import Testing
     try rig.start(Self.program)
     try awaitCommits()
     #expect(
-      rig[Self.program].prints("the group begins at the first records", withinMilliseconds: 10_000))
-    #expect(!rig[Self.program].output.contains(Self.line))
+      rig[Self.program].prints(ServiceKitLog.groupBegins, withinMilliseconds: 10_000))
+    #expect(!rig[Self.program].output.contains(Self.line.rawValue))
     #expect(rig.stop(Self.program) == 0)
     // After an ordinary restart it goes on.
     try rig.start(Self.program)

@@ -5,6 +5,9 @@ import EventLoop
 import Glibc
 import HTTPClient
 import Kafka
+import LabCommand
+import ServiceKit
+import Signer
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -37,8 +40,9 @@ final class PipelineRig {
     broker = try BuiltProgram.start(
       "martlet", ["broker", "--address-file", file, "--control", "127.0.0.1:0"] + flags, in: folder)
     kafka = try #require(broker.announcement(in: file), "it printed: \(broker.output)")
-    let faults = broker.output.firstMatch(of: #/fault interface url=http://([0-9.:]+)/#)
-    control = String(try #require(faults, "it printed: \(broker.output)").1)
+    let faults = broker.url(of: LabLog.faultInterface)
+    let url = try #require(faults, "it printed: \(broker.output)")
+    control = String(url.dropFirst("http://".count))
   }
 
   // MARK: Processes
@@ -103,8 +107,9 @@ final class PipelineRig {
 
   /// Whether a service takes part in its group.
   func isUp(_ name: String, withinMilliseconds limit: UInt64 = 20_000) -> Bool {
-    let sign = name == "martlet-signer" ? "mints now" : "assigned"
-    return self[name].prints(sign, withinMilliseconds: limit)
+    name == "martlet-signer"
+      ? self[name].prints(SignerLog.minting, withinMilliseconds: limit)
+      : self[name].prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: limit)
   }
 
   /// Starts the four services.

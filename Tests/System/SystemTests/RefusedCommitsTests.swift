@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import HTTPClient
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -25,14 +26,15 @@ import Testing
     }
     #expect(isCounted)
     let timed = try value("martlet_kafka_commit_seconds_count", ingest)
-    #expect(!ingest.output.contains("Kafka refuses commits"), "a short refusal is no news")
     #expect(
-      ingest.prints("Kafka refuses commits; retrying", withinMilliseconds: 30_000),
+      !ingest.output.contains(ServiceKitLog.commitsRefused.rawValue), "a short refusal is no news")
+    #expect(
+      ingest.prints(ServiceKitLog.commitsRefused, withinMilliseconds: 30_000),
       "\(ingest.output.suffix(1_500))")
     #expect(ingest.output.contains("COORDINATOR_NOT_AVAILABLE"))
     #expect(try value("martlet_kafka_commit_seconds_count", ingest) == timed)
     try rig.clearErrors(#"{"request":"offset_commit"}"#)
-    #expect(ingest.prints("Kafka accepts commits again", withinMilliseconds: 30_000))
+    #expect(ingest.prints(ServiceKitLog.commitsAccepted, withinMilliseconds: 30_000))
     #expect(try rig.committed(rig.names.requests, by: .ingest) == 40)
     rig.stop()
   }

@@ -5,6 +5,7 @@ import Diagnosis
 import EmbeddedKafka
 import HTTPClient
 import Kafka
+import ServiceKit
 import Signing
 import SystemTestSupport
 import TestSupport
@@ -121,7 +122,7 @@ import Testing
       let text = String(decoding: place.process.output.utf8.dropFirst(length), as: UTF8.self)
       let errors = text.split(separator: "\n").filter { $0.contains(" error ") }
       unnamed = place.words.filter { words in
-        !errors.contains { $0.contains("missing right on Kafka") && $0.contains(words) }
+        !errors.contains { $0.contains(ServiceKitLog.rightMissing.rawValue) && $0.contains(words) }
       }
       // Whoever may not see a topic does not get as far as to ask for its group.
       unnamed.removeAll { $0.contains(" on group ") }

@@ -2,6 +2,7 @@
 import Bytes
 import EventLoop
 import Glibc
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -23,8 +24,8 @@ import Testing
       "martlet-feedback", ["--kafka", kafka, "--config", settings, "--database", database],
       in: folder)
     for (warning, path) in [
-      ("the settings file has a password and is open to others", settings),
-      ("the database is open to others", database),
+      (ServiceKitLog.settingsExposed.rawValue, settings),
+      (ServiceKitLog.databaseExposed.rawValue, database),
     ] {
       try #require(feedback.prints(warning, withinMilliseconds: 60_000), "\(feedback.output)")
       let line = feedback.output.split(separator: "\n").first { $0.contains(warning) } ?? ""

@@ -2,6 +2,8 @@
 import Bytes
 import Contract
 import HTTPClient
+import SenderDecisions
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -28,7 +30,7 @@ import Testing
       ], as: "proxied")
     // It tries to when there is something for it to send.
     try #require(
-      rig["proxied"].prints("partitions assigned", withinMilliseconds: 60_000),
+      rig["proxied"].prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: 60_000),
       "\(rig["proxied"].output)")
     try rig.produceRequests(0..<200, padding: 20)
     try rig.addGatewayFaults(
@@ -50,7 +52,7 @@ import Testing
         && rig["martlet-feedback"].counter("feedback") > 10
     }
     #expect(hasEnded, "\(rig["martlet-sender"].output.suffix(2_000))")
-    #expect(rig["proxied"].prints("cannot connect", withinMilliseconds: 30_000))
+    #expect(rig["proxied"].prints(SenderLog.notConnected, withinMilliseconds: 30_000))
     let shown =
       try Self.services.map { name in
         (name, rig[name].output + (try pages(rig[name])))

@@ -4,6 +4,7 @@ import Contract
 import EventLoop
 import JSON
 import Kafka
+import SenderDecisions
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -218,7 +219,8 @@ import Testing
     try write(
       rig.names.controls, "\(Self.app):production", #"{"paused":true,"at":\#(at),"by":"x"}"#)
     #expect(
-      rig["martlet-sender"].prints("paused what=\(Self.app):production", withinMilliseconds: 10_000)
+      rig["martlet-sender"].prints(
+        "\(SenderLog.paused.rawValue) what=\(Self.app):production", withinMilliseconds: 10_000)
     )
     try send("c", to: Self.token(40))
     #expect(try outcomes("c", withinMilliseconds: 2_000).isEmpty)

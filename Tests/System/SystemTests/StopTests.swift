@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Glibc
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -70,10 +71,11 @@ import Testing
       try rig.setTopic(#"{"topic":"\#(topic)","error":"unknown_topic_or_partition"}"#)
     }
     let isGone = rig["martlet-ingest"].prints(
-      "the topic no longer exists", withinMilliseconds: 40_000)
+      ServiceKitLog.topicGone, withinMilliseconds: 40_000)
     #expect(isGone, "\(rig["martlet-ingest"].output.suffix(1_500))")
     for topic in topics { try rig.setTopic(#"{"topic":"\#(topic)"}"#) }
-    let isBack = rig["martlet-ingest"].prints("the topic exists again", withinMilliseconds: 40_000)
+    let isBack = rig["martlet-ingest"].prints(
+      ServiceKitLog.topicExistsAgain, withinMilliseconds: 40_000)
     #expect(isBack, "\(rig["martlet-ingest"].output.suffix(1_500))")
     rig.signal(SIGTERM)
     rig.expectEnd(withinMilliseconds: 10_000) { $0 == 0 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -31,7 +32,9 @@ import Testing
     }
     #expect(hears { $0 == "READY=1" }, "\(program.output)")
     #expect(hears { $0.hasPrefix("STATUS=not ready: ") }, "\(heard)")
-    #expect(program.prints("<6>info martlet-ingest status pages", withinMilliseconds: 10_000))
+    #expect(
+      program.prints(
+        "<6>info martlet-ingest \(ServiceKitLog.statusPages.rawValue)", withinMilliseconds: 10_000))
     _ = program.stop()
     let lines = program.output.split(separator: "\n")
     #expect(lines.allSatisfy { $0.prefixMatch(of: #/<[3467]>(debug|info|warning|error) /#) != nil })

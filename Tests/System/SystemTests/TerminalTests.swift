@@ -4,6 +4,8 @@ import EventLoop
 import Glibc
 import HTTPClient
 import Kafka
+import LabCommand
+import ServiceKit
 import Signing
 import SystemTestSupport
 import TestSupport
@@ -14,12 +16,12 @@ import Testing
   @Test func `the end of the terminal ends a command, unless it was started with nohup`() throws {
     let folder = TemporaryFolder()
     let broker = try BuiltProgram.start("martlet", ["broker"], in: folder)
-    try #require(broker.prints("ready", withinMilliseconds: 30_000), "\(broker.output)")
+    try #require(broker.prints(ServiceKitLog.ready, withinMilliseconds: 30_000), "\(broker.output)")
     broker.signal(SIGHUP)
     #expect(broker.wait(withinMilliseconds: 20_000) == 0, "\(broker.output)")
     let kept = try BuiltProgram.start(
       path: "/usr/bin/nohup", [ChildProcess.sibling("martlet"), "broker"], in: folder)
-    try #require(kept.prints("ready", withinMilliseconds: 30_000), "\(kept.output)")
+    try #require(kept.prints(ServiceKitLog.ready, withinMilliseconds: 30_000), "\(kept.output)")
     kept.signal(SIGHUP)
     #expect(kept.wait(withinMilliseconds: 500) == nil, "\(kept.output)")
     #expect(kept.stop() == 0, "\(kept.output)")
@@ -33,7 +35,8 @@ import Testing
       [
         "canary", "--kafka", "127.0.0.1:1", "--canary", "com.example.app,production,\(device),2s",
       ], in: folder)
-    try #require(canary.prints("status pages", withinMilliseconds: 30_000), "\(canary.output)")
+    try #require(
+      canary.prints(ServiceKitLog.statusPages, withinMilliseconds: 30_000), "\(canary.output)")
     canary.signal(SIGHUP)
     #expect(canary.wait(withinMilliseconds: 30_000) == 0, "\(canary.output)")
   }
@@ -41,7 +44,7 @@ import Testing
   @Test func `Ctrl-C ends a demo with status 130, and is no error`() throws {
     let folder = TemporaryFolder()
     let demo = try BuiltProgram.start("martlet", ["demo", "--requests", "2000"], in: folder)
-    try #require(demo.prints("starting", withinMilliseconds: 30_000), "\(demo.output)")
+    try #require(demo.prints(LabLog.starting, withinMilliseconds: 30_000), "\(demo.output)")
     demo.signal(SIGINT)
     #expect(demo.wait(withinMilliseconds: 60_000) == 130, "\(demo.output)")
     #expect(demo.output.contains("interrupted: ") && !demo.output.contains(" error "))

@@ -4,6 +4,7 @@ import EventLoop
 import Glibc
 import HTTPClient
 import JSON
+import ServiceKit
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -26,7 +27,7 @@ import Testing
     #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
     for name in ["signer", "ingest", "feedback", "sender-1", "sender-2"] {
       let log = String(decoding: try File.read(folder.file("up/logs/\(name).log")), as: UTF8.self)
-      #expect(log.contains(" ready\n"), "\(name): \(log)")
+      #expect(log.contains(" \(ServiceKitLog.ready.rawValue)\n"), "\(name): \(log)")
     }
     let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
     for name in [

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
+import Contract
 import DeviceTokens
 import EventLoop
 import Glibc
@@ -12,8 +13,11 @@ import Store
 ///
 /// With receipts instead of devices: outcomes of 420 bytes with the ids that they are found by, 4,000 in a transaction.
 ///
+/// With rebuild: an empty database is filled as from its topics, 12,000 records in a transaction, until it is complete.
+/// Each device has a user, a locale, a version, a model and a time zone; one in twenty is invalid.
+///
 ///     store-benchmark FILE|URL [devices] [batch]
-///     store-benchmark FILE|URL count receipts
+///     store-benchmark FILE|URL count receipts|rebuild
 @main
 struct Main {
   static func main() {
@@ -22,12 +26,16 @@ struct Main {
       arguments.count > index ? Int(arguments[index]) ?? standard : standard
     }
     guard arguments.count >= 2 else {
-      fail("usage: store-benchmark FILE|URL [devices] [batch|receipts]")
+      fail("usage: store-benchmark FILE|URL [devices] [batch|receipts|rebuild]")
     }
     do throws(StoreError) {
       let store = try TokenStore(arguments[1], now: WallClock.milliseconds())
       if arguments.last == "receipts" {
         return try Receipts(store: store, count: number(2, 400_000)).measure()
+      }
+      if arguments.last == "rebuild" {
+        var rebuild = Rebuild(store: store, count: number(2, 400_000))
+        return try rebuild.measure()
       }
       try Run(store: store, devices: number(2, 400_000), batch: number(3, 8_000)).measure()
     } catch {
@@ -66,12 +74,7 @@ private struct Run {
     _ number: Int, _ known: inout [DeviceKey], _ random: inout SeededGenerator
   ) -> Change {
     if number % 2 == 0 || known.isEmpty {
-      let digits = (0..<4).map { _ in
-        let text = String(random.next(), radix: 16)
-        return String(repeating: "0", count: 16 - text.count) + text
-      }
-      let device = DeviceKey(
-        token: digits.joined(), app: "com.example.app", environment: .production)
+      let device = DeviceKey.drawn(&random)
       known.append(device)
       return (device, false)
     }
@@ -97,6 +100,69 @@ private struct Run {
         "push.devices", 0,
         ChangelogPosition(anchor: .init(offset: offset - 1, timestamp: 0, keyHash: 0)))
     }
+  }
+}
+
+private struct Rebuild {
+  private static let batch = 12_000
+  private static let began: Int64 = 1_795_000_000_000
+
+  let store: TokenStore
+  let count: Int
+  /// The number of each device's user.
+  var users: [Int] = []
+
+  init(store: TokenStore, count: Int) {
+    self.store = store
+    self.count = count
+  }
+
+  mutating func measure() throws(StoreError) {
+    var random = SeededGenerator(seed: 1)
+    let devices = (0..<count).map { _ in DeviceKey.drawn(&random) }
+    users = devices.map { _ in Int(random.next() % UInt64(max(1, count * 2 / 3))) }
+    let (start, cpu) = (MonotonicClock.milliseconds(), clock())
+    try store.startOver(at: Self.began)
+    for first in stride(from: 0, to: count, by: Self.batch) {
+      let some = first..<min(count, first + Self.batch)
+      try apply(devices[some]) { place, state in
+        state.apply(.registered(at: Self.began + Int64(place)), details(place))
+      }
+    }
+    // The second topic has the marks.
+    let invalid = stride(from: 0, to: count, by: 20).map { $0 }
+    for first in stride(from: 0, to: invalid.count, by: Self.batch) {
+      let some = invalid[first..<min(invalid.count, first + Self.batch)]
+      try apply(some.map { devices[$0] }[...]) { place, state in
+        let time = Self.began + Int64(count + place)
+        state.apply(
+          DeviceState.Mark(
+            since: time, aliveFrom: time + 1, reason: "Unregistered", recordedAt: time))
+      }
+    }
+    try store.transaction { () throws(StoreError) in try store.setComplete(at: Self.began) }
+    report(count, since: start, cpu: cpu)
+  }
+
+  private func apply(
+    _ devices: ArraySlice<DeviceKey>, _ change: (Int, inout DeviceState) -> Void
+  ) throws(StoreError) {
+    try store.transaction(isCopy: true) { () throws(StoreError) in
+      try store.followGeneration()
+      var rows = try store.rows(of: Array(devices))
+      for (place, row) in zip(devices.indices, rows.asked) {
+        var state = rows[row]
+        change(place, &state)
+        rows[row] = state
+      }
+      try store.write(rows)
+    }
+  }
+
+  private func details(_ number: Int) -> DeviceDetails {
+    DeviceDetails(
+      user: "user-\(users[number])", locale: "en_US", appVersion: "4.\(number % 20).1",
+      model: "iPhone\(13 + number % 5),2", timeZone: "Europe/Berlin")
   }
 }
 
@@ -129,6 +195,16 @@ private struct Receipts {
       place: .init(partition: 0, offset: Int64(number / 50), line: number % 50),
       at: 1_795_000_000_000 + Int64(number), app: "com.example.app", requestID: "order-\(digits)",
       apnsID: id, receipt: text)
+  }
+}
+
+extension DeviceKey {
+  fileprivate static func drawn(_ random: inout SeededGenerator) -> DeviceKey {
+    let digits = (0..<4).map { _ in
+      let text = String(random.next(), radix: 16)
+      return String(repeating: "0", count: 16 - text.count) + text
+    }
+    return DeviceKey(token: digits.joined(), app: "com.example.app", environment: .production)
   }
 }
 

@@ -112,7 +112,7 @@ public enum BrokerCommand: Service {
       }
       defer { withExtendedLifetime(control) {} }
       if let control, let host = settings.control?.host {
-        context.log.info("fault interface", ["url": "http://\(host):\(control.port)"])
+        context.log(LabLog.faultInterface, ["url": "http://\(host):\(control.port)"])
       }
       StandardOutput.line(broker.bootstrap)
       if let file = settings.addressFile {
@@ -128,8 +128,8 @@ public enum BrokerCommand: Service {
   private static func announce(
     _ broker: EmbeddedBroker, _ settings: Settings, _ context: ServiceContext
   ) {
-    context.log.warning(
-      "one node without replicas, for trials and tests",
+    context.log(
+      LabLog.oneNode,
       [
         "address": broker.bootstrap, "topics": "\(settings.topics.count)",
         "records": settings.folder ?? "in memory",

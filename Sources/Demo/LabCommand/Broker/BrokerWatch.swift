@@ -34,9 +34,9 @@ final class BrokerWatch {
     let found = broker.storageProblem
     counters.set(.full, found == nil ? 0 : 1)
     if let found, problem == nil {
-      context.log.error("no space left; refusing records", ["reason": found])
+      context.log(LabLog.noSpace, ["reason": found])
     }
-    if found == nil, problem != nil { context.log.info("there is room for records again") }
+    if found == nil, problem != nil { context.log(LabLog.spaceAgain) }
     problem = found
   }
 }

@@ -70,10 +70,10 @@ public enum DemoCommand: Command {
       let report = try run.run()
       StandardOutput.line(report.table)
       let problems = report.problems + run.remarks
-      for problem in problems { context.log.error(problem) }
+      for problem in problems { context.log(LabLog.demoProblem, ["problem": problem]) }
       let isKept = settings.keeps || !report.problems.isEmpty
       if isKept {
-        context.log.info("folder kept", ["folder": place.folder])
+        context.log(LabLog.folderKept, ["folder": place.folder])
       } else {
         place.remove()
       }

@@ -44,7 +44,7 @@ final class DemoRun {
   }
 
   func run() throws -> DemoReport {
-    context.log.info("starting", ["processes": "\(5 + settings.senders)", "folder": place.folder])
+    context.log(LabLog.starting, ["processes": "\(5 + settings.senders)", "folder": place.folder])
     try pipeline.start()
     defer { pipeline.stop() }
     let gateway = DemoGateway(address: pipeline.gatewayAdmin)
@@ -137,7 +137,7 @@ final class DemoRun {
     hasKilled = true
     let name = pipeline.senderNames[0]
     pipeline.processes.signal(name, SIGKILL)
-    context.log.warning("process killed with SIGKILL", ["process": name])
+    context.log(LabLog.processKilled, ["process": name])
   }
 
   /// Compares all reports and waits for a while until the database has caught up.

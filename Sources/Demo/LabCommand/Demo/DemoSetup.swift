@@ -29,8 +29,8 @@ struct DemoSetup {
       unregistered = generator.unregistered
       credentials = Self.credentials
       try Self.write(generator, settings.requests, to: requests)
-      context.log.info(
-        "requests generated", ["requests": "\(settings.requests)", "seed": "\(settings.seed)"])
+      context.log(
+        LabLog.requestsGenerated, ["requests": "\(settings.requests)", "seed": "\(settings.seed)"])
     }
     (names, created) = try Self.topics(settings, context)
   }
@@ -67,7 +67,7 @@ struct DemoSetup {
     let results = try cluster.admin.createTopics(
       names.all.map { $0.kafka(replication: nil) }, timeoutMilliseconds: 30_000)
     if let error = results.compactMap(\.error).first { throw error }
-    context.log.info("topics created", ["prefix": names.prefix])
+    context.log(LabLog.topicsCreated, ["prefix": names.prefix])
     return (names, cluster.configuration)
   }
 

@@ -34,11 +34,10 @@ struct DiskRoom {
         + " free some, or name a folder on another disk with --dir")
   }
 
-  /// Returns the message to print now: nil while there is space, and the message once when there is none.
-  mutating func news() -> String? {
-    guard let free = size(folder) else { return nil }
+  /// Whether the disk is full and was not at the last look.
+  mutating func hasFilled() -> Bool {
+    guard let free = size(folder) else { return false }
     defer { isLow = free < Self.least }
-    guard free < Self.least, !isLow else { return nil }
-    return "the disk of \(folder) is full: logs and the database are not written; free some space"
+    return free < Self.least && !isLow
   }
 }

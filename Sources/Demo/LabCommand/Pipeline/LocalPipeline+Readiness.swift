@@ -29,8 +29,8 @@ extension LocalPipeline {
       let now = MonotonicClock.milliseconds()
       if now >= nextReport {
         nextReport = now + 10_000
-        context.log.warning(
-          "waiting for processes to be assigned their partitions",
+        context.log(
+          LabLog.notAssigned,
           [
             "processes": missing.joined(separator: " "), "seconds": "\((now - start) / 1_000)",
             "logs": "\(plan.folder)/logs",

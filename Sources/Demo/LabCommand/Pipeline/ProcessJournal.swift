@@ -17,7 +17,7 @@ final class ProcessJournal {
   /// The maximum number of bytes read from one file at a time.
   private static let pieceSize = 1 << 20
 
-  private static let statusLine = "\(StatusServer.message) url="
+  private static let statusLine = "\(ServiceKitLog.statusPages.rawValue) url="
 
   private var logs: [Log] = []
   private var piece = [UInt8](repeating: 0, count: pieceSize)
@@ -58,11 +58,11 @@ final class ProcessJournal {
     for line in text.split(separator: 10) {
       let line = String(decoding: line, as: UTF8.self)
       guard let parts = LogLine.parts(line) else { continue }
-      if parts.message == LogLine.ready { ready.insert(logs[index].process) }
+      if parts.message == ServiceKitLog.ready.rawValue { ready.insert(logs[index].process) }
       if parts.message.hasPrefix(Self.statusLine) {
         statusPages[logs[index].process] = String(parts.message.dropFirst(Self.statusLine.count))
       }
-      if parts.message.hasPrefix(RetentionAlarm.lossMessage) { hasLoss = true }
+      if parts.message.hasPrefix(ServiceKitLog.recordsLost.rawValue) { hasLoss = true }
       if parts.level == .error { errors.append((logs[index].process, line)) }
     }
   }

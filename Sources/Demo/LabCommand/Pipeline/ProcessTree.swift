@@ -169,7 +169,7 @@ public final class ProcessTree: Sendable {
       if alive.isEmpty { return killed }
       if MonotonicClock.milliseconds() >= deadline {
         for child in alive where !killed.contains(child.name) {
-          log.warning("process did not exit in time; killing it", ["process": child.name])
+          log(LabLog.processStuck, ["process": child.name])
           signal(child.name, SIGKILL)
           killed.append(child.name)
         }
@@ -213,16 +213,15 @@ public final class ProcessTree: Sendable {
     let now = MonotonicClock.milliseconds()
     let ended = signal == 0 ? "status \((status >> 8) & 0xFF)" : "signal \(signal)"
     guard child.program.restarts else {
-      log.warning("process exited", ["process": child.program.name, "with": ended])
+      log(LabLog.processExited, ["process": child.program.name, "with": ended])
       child.isWanted = false
       return
     }
     child.failuresInARow = now - child.startedAt > 30_000 ? 0 : child.failuresInARow + 1
     let pause = min(UInt64(100) << UInt64(min(child.failuresInARow, 7)), 10_000)
     child.startAt = now + pause
-    log.warning(
-      "process exited; restarting it",
-      ["process": child.program.name, "with": ended, "pause": "\(pause)ms"])
+    log(
+      LabLog.processRestarts, ["process": child.program.name, "with": ended, "pause": "\(pause)ms"])
   }
 
   private func startIfDue(_ child: inout Child) {
@@ -238,7 +237,7 @@ public final class ProcessTree: Sendable {
       if isFirst {
         child.startError = error
       } else {
-        log.error("\(error)", ["process": child.program.name])
+        log(LabLog.processNotStarted, ["process": child.program.name, "error": "\(error)"])
         child.startAt = MonotonicClock.milliseconds() + 10_000
       }
     }

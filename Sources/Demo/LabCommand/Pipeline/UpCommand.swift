@@ -163,7 +163,7 @@ public enum UpCommand: Command {
     var room = DiskRoom(pipeline.plan.folder)
     while !context.signals.isStopping {
       errors.show()
-      if let news = room.news() { context.log.error("\(news)") }
+      if room.hasFilled() { context.log(LabLog.diskFull, ["folder": pipeline.plan.folder]) }
       try pipeline.writeAddresses()
       usleep(100_000)
     }
@@ -177,7 +177,7 @@ public enum UpCommand: Command {
   ) -> ServiceFailure? {
     let killed = pipeline.stop()
     errors.show()
-    if killed.isEmpty { context.log.info("all processes have exited") }
+    if killed.isEmpty { context.log(LabLog.allExited) }
     guard pipeline.journal.hasLoss else { return nil }
     return ServiceFailure("unread records were lost; see \(pipeline.plan.folder)/logs")
   }

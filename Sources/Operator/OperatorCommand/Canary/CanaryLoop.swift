@@ -90,7 +90,7 @@ final class CanaryLoop {
     do throws(KafkaError) {
       _ = try producer.produce(topic, key: Array(canary.key.utf8), value: request, as: id)
     } catch {
-      context.log.error("Kafka refuses a canary's request", ["error": "\(error)"])
+      context.log(OperatorLog.requestRefused, ["error": "\(error)"])
     }
   }
 
@@ -134,15 +134,15 @@ final class CanaryLoop {
     let labels = settings.canaries[index].labels
     switch result {
     case .success(let stages):
-      context.log.debug(
-        "canary delivered",
+      context.log(
+        OperatorLog.canaryDelivered,
         [
           "app": labels[0], "environment": labels[1], "target": labels[2],
           "milliseconds": "\(stages.total)",
         ])
     case .failure(let failure):
-      context.log.warning(
-        "canary failed; martlet trace shows how far it came",
+      context.log(
+        OperatorLog.canaryFailed,
         [
           "app": labels[0], "environment": labels[1], "target": labels[2], "id": id ?? "",
           "result": failure.rawValue, "reason": reason ?? "",

@@ -49,7 +49,7 @@ public enum ConsoleCommand: Command {
           HTTPRoute("GET", "/status.json") { _ in ConsolePage.unstored(.json(follower.json)) }
         ])
       defer { withExtendedLifetime(server) {} }
-      context.log.info("console", ["url": "http://\(host):\(server.port)"])
+      context.log(OperatorLog.console, ["url": "http://\(host):\(server.port)"])
       context.reportReady()
       follower.run(context)
     } catch {

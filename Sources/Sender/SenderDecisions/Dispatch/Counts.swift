@@ -96,7 +96,7 @@ public enum SenderCounter: Int, MetricTable {
     case .credentialRefusals:
       .counter(
         "martlet_sender_credential_refusals_total",
-        event: "APNs refuses the credential; its notifications wait",
+        event: SenderLog.credentialRefused,
         "Times that APNs refused a credential, or an app with one.")
     case .tokenRequests:
       .counter(
@@ -110,7 +110,7 @@ public enum SenderCounter: Int, MetricTable {
         "Notifications of revoked partitions that were dropped unsent; the next owner sends them.")
     case .dedupRebuilds:
       .counter(
-        "martlet_sender_dedup_rebuilds_total", event: "apns-id windows rebuilt",
+        "martlet_sender_dedup_rebuilds_total", event: SenderLog.windowsRebuilt,
         "Windows of apns-ids that were read again after an assignment.")
     case .dedupRebuildsLate:
       .counter(
@@ -165,7 +165,7 @@ public enum SenderCounter: Int, MetricTable {
       + " may have (ambiguous), or moved to a retry topic (retry_topic).")
   private static let connectionFailures = Metric(
     "martlet_sender_connection_failures_total", .counter, labels: ["cause"], bound: "3",
-    event: "connection lost",
+    event: SenderLog.connectionLost,
     "Connections that ended otherwise than by our own decision (lost), that were not ready within 10 s or"
       + " silent when another address was (connect_timeout), or that did not answer a PING (silent)."
   )

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
+import Feedback
 import Glibc
+import SenderDecisions
+import ServiceKit
+import Signer
 import SystemTestSupport
 import TestSupport
 import Testing
@@ -12,8 +16,8 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
   let alert: String
   /// Labels of the alert; an instance is given as the name of its program.
   let labels: [String: String]
-  /// The program whose log names the cause, and the words.
-  let log: (program: String, words: String)?
+  /// The program whose log names the cause, and the message.
+  let log: (program: String, message: String)?
   /// Whether requests are produced all the time.
   var hasTraffic = true
   /// Whether pushes do not arrive because of it.
@@ -44,11 +48,11 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
   private static let gateway = [
     AlertedFault(
       name: "gateway silent", alert: "MartletDestinationFailing", labels: ["state": "gateway"],
-      log: ("martlet-sender", "a connection does not answer; closing it")
+      log: ("martlet-sender", SenderLog.connectionSilent.rawValue)
     ) { try $0.rig.addGatewayFaults(#"[{"id":"black_hole","what":"everything"}]"#) },
     AlertedFault(
       name: "gateway refusing", alert: "MartletDestinationFailing", labels: ["state": "connects"],
-      log: ("martlet-sender", "cannot connect")
+      log: ("martlet-sender", SenderLog.notConnected.rawValue)
     ) { $0.rig["apns-simulator"].signal(SIGKILL) },
     AlertedFault(
       name: "gateway slow", alert: "MartletGatewaySlow", labels: ["environment": "production"],
@@ -60,7 +64,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     AlertedFault(
       name: "app refused", alert: "MartletAppRefused",
       labels: ["app": "com.example.app", "reason": "InvalidProviderToken"],
-      log: ("martlet-sender", "APNs refuses an app with this credential; its notifications wait"),
+      log: ("martlet-sender", SenderLog.appRefused.rawValue),
       isShort: true
     ) {
       try $0.rig.addGatewayFaults(
@@ -68,7 +72,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     },
     AlertedFault(
       name: "DNS wrong", alert: "MartletDestinationFailing", labels: ["state": "connects"],
-      log: ("martlet-sender", "cannot resolve the gateway's name"),
+      log: ("martlet-sender", SenderLog.gatewayUnresolved.rawValue),
       prepare: {
         $0.rig.gateway = "no-such-host.invalid:443"
         try $0.startServices()
@@ -78,7 +82,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
   private static let credentials = [
     AlertedFault(
       name: "certificate near its end", alert: "MartletCertificateExpires", labels: [:],
-      log: ("martlet-sender", "client certificate expires soon"), hasTraffic: false,
+      log: ("martlet-sender", SenderLog.certificateExpires.rawValue), hasTraffic: false,
       reddensCanary: false,
       prepare: {
         try $0.writeCertificate(days: 300)
@@ -94,7 +98,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     ) { $0.rig["martlet-signer"].signal(SIGKILL) },
     AlertedFault(
       name: "clock off", alert: "MartletClockDifference", labels: [:],
-      log: ("martlet-signer", "a sender's clock is ahead of this signer's"),
+      log: ("martlet-signer", SignerLog.senderClockAhead.rawValue),
       prepare: {
         // It is two hours behind from its start: what it mints is too old for the senders, and they ask.
         try $0.rig.startSimulator()
@@ -112,7 +116,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     AlertedFault(
       name: "write right missing", alert: "MartletStoreDown",
       labels: ["instance": "martlet-ingest", "cause": "kafka_refuses"],
-      log: ("martlet-ingest", "Kafka refuses records; retrying"), hasTraffic: false,
+      log: ("martlet-ingest", ServiceKitLog.recordsRefused.rawValue), hasTraffic: false,
       isShort: true
     ) { rig in
       // The broker refuses everybody: what ingest writes comes from requests that are there before.
@@ -127,7 +131,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     AlertedFault(
       name: "retention overrun", alert: "MartletRecordsLost",
       labels: ["instance": "martlet-ingest"],
-      log: ("martlet-ingest", "records were removed by retention before they were read"),
+      log: ("martlet-ingest", ServiceKitLog.recordsLost.rawValue),
       hasTraffic: false, reddensCanary: false
     ) { rig in
       let ingest = rig.rig["martlet-ingest"]
@@ -145,7 +149,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     AlertedFault(
       name: "database full", alert: "MartletStoreDown",
       labels: ["instance": "martlet-feedback", "cause": "database_refuses"],
-      log: ("martlet-feedback", "cannot write to the database; retrying"), reddensCanary: false,
+      log: ("martlet-feedback", FeedbackLog.notWritten.rawValue), reddensCanary: false,
       prepare: {
         try $0.rig.startSimulator(unregistered: 0..<20_000)
         try $0.startServices(underShim: "martlet-feedback")
@@ -153,7 +157,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     AlertedFault(
       name: "sandbox tokens in production", alert: "MartletBadTokenWave",
       labels: ["instance": "martlet-feedback"],
-      log: ("martlet-feedback", "APNs reports unusually many bad device tokens"), isShort: true
+      log: ("martlet-feedback", FeedbackLog.badTokenWave.rawValue), isShort: true
     ) { try $0.rig.addGatewayFaults(#"[{"id":"any_answer","reason":"BadDeviceToken"}]"#) },
   ]
 }

@@ -5,6 +5,7 @@ import EventLoop
 import HTTPClient
 import JSON
 import Kafka
+import ServiceKit
 import Signing
 import SystemTestSupport
 import TestSupport
@@ -77,7 +78,8 @@ import Testing
         "canary", "--kafka", try #require(addresses["kafka"]?.string), "--canary",
         "com.example.app,production,\(PipelineRig.token(7)),1s",
       ], in: folder)
-    try #require(canary.prints("url=http", withinMilliseconds: 30_000), "\(canary.output)")
+    try #require(
+      canary.prints(ServiceKitLog.statusPages, withinMilliseconds: 30_000), "\(canary.output)")
     return canary
   }
 
@@ -187,6 +189,8 @@ import Testing
 /// Where a program's log says that its status pages are.
 enum StatusPageURL {
   static func find(in log: String) -> String? {
-    log.matches(of: #/status pages .*?url=(http:\/\/[0-9.:]+)/#).last.map { String($0.1) }
+    log.ranges(of: "\(ServiceKitLog.statusPages.rawValue) url=").last.map { range in
+      String(log[range.upperBound...].prefix { !$0.isWhitespace })
+    }
   }
 }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+public import Telemetry
+
+/// The log events of ingest.
+public enum IngestLog: String, LogTable {
+  case kafkaError = "Kafka reported an error"
+  case tokensNotRead = "invalid tokens not read yet; starting without them"
+  case tooLarge = "a notification is too large for its topic and became a dead letter"
+  case noCampaignTopic =
+    "no topic of campaign requests; campaigns address nobody until it is created and this process restarted"
+
+  public var level: LogLevel {
+    switch self {
+    case .tooLarge: .error
+    case .kafkaError, .tokensNotRead, .noCampaignTopic: .warning
+    }
+  }
+}

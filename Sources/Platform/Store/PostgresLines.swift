@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+/// Rows in the text form of PostgreSQL's COPY: a line each, with tabs between the values.
+struct PostgresLines {
+  private var bytes: [UInt8] = []
+  private var isAtStart = true
+
+  private mutating func separate() {
+    if !isAtStart { bytes.append(UInt8(ascii: "\t")) }
+    isAtStart = false
+  }
+
+  mutating func append(_ number: Int64?) {
+    separate()
+    bytes.append(contentsOf: (number.map { "\($0)" } ?? #"\N"#).utf8)
+  }
+
+  mutating func append(_ value: String?) {
+    separate()
+    guard var value else { return bytes.append(contentsOf: #"\N"#.utf8) }
+    value.withUTF8 { text in
+      for byte in text {
+        switch byte {
+        case UInt8(ascii: "\\"): bytes.append(contentsOf: #"\\"#.utf8)
+        case UInt8(ascii: "\t"): bytes.append(contentsOf: #"\t"#.utf8)
+        case UInt8(ascii: "\n"): bytes.append(contentsOf: #"\n"#.utf8)
+        case UInt8(ascii: "\r"): bytes.append(contentsOf: #"\r"#.utf8)
+        // No text of PostgreSQL has a NUL.
+        case 0: bytes.append(contentsOf: "\u{FFFD}".utf8)
+        default: bytes.append(byte)
+        }
+      }
+    }
+  }
+
+  mutating func endLine() {
+    bytes.append(UInt8(ascii: "\n"))
+    isAtStart = true
+  }
+
+  func withBytes(_ body: (UnsafePointer<CChar>?, Int32) -> Void) {
+    bytes.withUnsafeBytes { body($0.bindMemory(to: CChar.self).baseAddress, Int32($0.count)) }
+  }
+}
