@@ -528,6 +528,39 @@ def store(options):
     return rows
 
 
+def rebuild(options):
+    """A database of --count devices that is filled from nothing, as from its topics, until it is complete."""
+    rows = []
+    with Rig(options) as rig, PostgresServer(rig.folder) as server:
+        numbers = itertools.count()
+        for name in ["SQLite", "PostgreSQL"]:
+            sizes = []
+
+            def measure():
+                if name == "SQLite":
+                    place = rig.folder / f"rebuild-{next(numbers)}.db"
+                else:
+                    place = server.database(None)
+                before = server.cpu()
+                output = call([BUILD / "store-benchmark", place, options.count, "rebuild"], timeout=3_600)
+                figures = json.loads(output.strip().splitlines()[-1])
+                served = (server.cpu() - before) / options.count if name == "PostgreSQL" else 0
+                if name == "SQLite":
+                    sizes.append(os.path.getsize(place))
+                    os.remove(place)
+                else:
+                    sizes.append(server.size(place))
+                return figures["cpu_us_per_upsert"] + served, figures["upserts_per_second"]
+
+            cpu, rate = rounds(options, measure)
+            entry = row(f"rebuild, {name}", median(cpu), 0, median(rate), 0)
+            entry["seconds"] = round(options.count / median(rate), 1)
+            entry["bytes_per_device"] = round(median(sizes) / options.count)
+            log(f"{name}: {entry['seconds']} s, {entry['bytes_per_device']} bytes for each device with its indexes")
+            rows.append(entry)
+    return rows
+
+
 def suppression(options):
     """What ingest's table of invalid tokens takes up: resident memory with and without --count tokens."""
     with Rig(options) as rig:
@@ -683,6 +716,11 @@ class PostgresServer:
         self.run("createdb", "-h", self.folder, "-U", "martlet", name)
         return f"postgresql://martlet@/{name}?host={self.folder}"
 
+    def size(self, place):
+        """The bytes of the table of devices with its indexes."""
+        return int(call(self.command(
+            "psql", "-Atq", place, "-c", "SELECT pg_total_relation_size('martlet.devices')")).strip())
+
     def cpu(self):
         """Microseconds of all its processes, also of those that have ended."""
         server = str(self.server.popen.pid)
@@ -715,7 +753,7 @@ ALL = {
     "memory": loads.memory, "scale": loads.scale, "compare": peers.compare, "start": starts.start,
     "broker": brokers.broker, "stored": brokers.stored, "gateway": gateways.gateway,
     "guard": programs.guard, "demo": programs.demo,
-    "api": api, "store": store, "suppression": suppression,
+    "api": api, "store": store, "rebuild": rebuild, "suppression": suppression,
     "import": imports, "schedule": schedules.schedule, "people": people.people,
     "campaign": campaign,
     "http2": http2, "sender": sender, "ingest": ingest, "simulator": simulator,

@@ -157,13 +157,14 @@ import Testing
   @Test func `a disk that is full is said once, and again after it had room`() {
     var free: UInt64 = DiskRoom.least
     var room = DiskRoom("/srv/up") { _ in free }
-    #expect(!room.hasFilled())
+    func hasFilled() -> Bool { room.hasFilled() }
+    #expect(!hasFilled())
     free = 0
-    #expect(room.hasFilled())
-    #expect(!room.hasFilled())
+    #expect(hasFilled())
+    #expect(!hasFilled())
     free = DiskRoom.needed
-    #expect(!room.hasFilled())
+    #expect(!hasFilled())
     free = 10
-    #expect(room.hasFilled())
+    #expect(hasFilled())
   }
 }
