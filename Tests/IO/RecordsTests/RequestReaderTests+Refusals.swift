@@ -6,8 +6,8 @@ import Records
 import Testing
 
 extension RequestReaderTests {
-  @Test(arguments: [
-    (#"{}"#, RequestField.app, RequestError.Problem.missing),
+  private static let refused: [(String, RequestField, RequestError.Problem)] = [
+    (#"{}"#, .app, .missing),
     (#"{"app":"a"}"#, .payload, .missing),
     (#"{"app":"a","payload":{"aps":{"alert":"x"}}}"#, .token, .missing),
     (#"{"app":5,"payload":{"aps":{"alert":"x"}},"token":"ab"}"#, .app, .notA("a string")),
@@ -62,7 +62,9 @@ extension RequestReaderTests {
     ),
     (request(#","id":"""#), .id, .emptyText),
     (request(#","apns_id":"nope""#), .apnsID, .notUUID),
-  ])
+  ]
+
+  @Test(arguments: RequestReaderTests.refused)
   func `requests are refused with the field and what is wrong with it`(
     text: String, field: RequestField, problem: RequestError.Problem
   ) {
