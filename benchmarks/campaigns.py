@@ -100,7 +100,10 @@ class Scheduler:
 
 
 # As martlet-feedback says that it has read its topics.
-FILLED = "INSERT INTO {} VALUES (1, 1) ON CONFLICT (id) DO NOTHING"
+FILLED = (
+    "INSERT INTO {} (id, generation, followed_at, complete_at, has_old_rows, done, total)"
+    " VALUES (1, 1, 1, 1, 0, 0, 0) ON CONFLICT (id) DO NOTHING"
+)
 
 
 def fill(devices, count, share):

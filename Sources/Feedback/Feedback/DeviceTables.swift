@@ -39,12 +39,9 @@ final class DeviceTables {
   private static let idlePeriod: Int64 = 600_000
   /// In milliseconds.
   private static let gatheringTime: UInt64 = 200
-  /// For how long an index of a large table may be made, in milliseconds.
-  private static let indexTime: UInt64 = 3_600_000
   /// Rows that are looked through in one transaction when old ones are removed.
   private static let sweptRows = 10_000
 
-  private let loop: ServiceLoop
   private let log: Logger
   private let status: StatusBoard
   private let store: TokenStore
@@ -75,9 +72,8 @@ final class DeviceTables {
   init(
     _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
     _ store: TokenStore, _ invalidator: TokenInvalidator, _ cluster: ClusterView,
-    _ counters: Counters<FeedbackMetrics>, _ loop: ServiceLoop
+    _ counters: Counters<FeedbackMetrics>, wakeup: Wakeup
   ) throws {
-    self.loop = loop
     log = context.log
     status = context.status
     patience = DatabaseRetry(context, counters)
@@ -85,7 +81,7 @@ final class DeviceTables {
     self.invalidator = invalidator
     self.counters = counters
     rule = RestoreRule(maxAge: settings.databaseMaxAge)
-    watermarks = try WatermarkReader(cluster.configuration, context, wakeup: loop.wakeup)
+    watermarks = try WatermarkReader(cluster.configuration, context, wakeup: wakeup)
     var tables: [Table] = []
     var partitions: [TopicPartition] = []
     for topic in [names.devices, names.invalidTokens] {
@@ -94,7 +90,7 @@ final class DeviceTables {
       configuration.sharePrefetch(among: count)
       tables.append(
         Table(
-          try KafkaChangelog(configuration, topic: topic, partitions: count, wakeup: loop.wakeup)))
+          try KafkaChangelog(configuration, topic: topic, partitions: count, wakeup: wakeup)))
       partitions += (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
     }
     self.tables = tables
@@ -388,7 +384,6 @@ final class DeviceTables {
       return true
     }
     if isCatchingUp, try removeOldRows() { return true }
-    if isCatchingUp, try makeIndex() { return true }
     let isNoted = try store.transaction { () throws(StoreError) in
       guard try isCurrent() else { return false }
       try store.setComplete(at: askedAt)
@@ -420,15 +415,6 @@ final class DeviceTables {
     }
     sweptTo = page.end
     return page.end != nil
-  }
-
-  /// Makes an index that a table has not while it is filled.
-  ///
-  /// - Returns: whether there may be more.
-  private func makeIndex() throws(StoreError) -> Bool {
-    loop.beat(allowing: Self.indexTime)
-    defer { loop.beat() }
-    return try store.transaction(isCopy: true) { () throws(StoreError) in try store.makeIndex() }
   }
 
   /// Tells those who wait how far it is, once a second.

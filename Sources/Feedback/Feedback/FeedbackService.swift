@@ -69,10 +69,7 @@ public enum FeedbackService: Service {
     return try context.openDatabase(
       file: TokenStore.isOnServer(location) ? nil : location,
       open: { () throws(StoreError) in
-        let store = try TokenStore(
-          location, now: WallClock.milliseconds(), onUpdate: context.noteUpdate)
-        try store.sortBesideFile()
-        return store
+        try TokenStore(location, now: WallClock.milliseconds(), onUpdate: context.noteUpdate)
       }, mayPass: { $0.isTemporary && TokenStore.mayAppear(location) })
   }
 }

@@ -61,7 +61,7 @@ final class FeedbackWorker {
     invalidator = TokenInvalidator(
       store, names, clockSkew: settings.clockSkew, badTokenLimit: settings.badTokenLimit)
     tables = try DeviceTables(
-      settings, context, names, store, invalidator, cluster, counters, loop)
+      settings, context, names, store, invalidator, cluster, counters, wakeup: wakeup)
     feedbackPartitions = cluster.partitions[names.feedback] ?? 0
     patience = DatabaseRetry(context, counters)
     upkeep = DatabaseUpkeep(store, settings, context, counters)

@@ -48,12 +48,11 @@ public final class ServiceLoop {
 
   /// Says that the thread lives.
   ///
-  /// - Parameter milliseconds: for how long what follows may take, beside what any turn may (`StatusBoard.patience`).
   /// - Returns: the time (monotonic milliseconds).
   @discardableResult
-  public func beat(allowing milliseconds: UInt64 = 0) -> UInt64 {
+  public func beat() -> UInt64 {
     let now = MonotonicClock.milliseconds()
-    heartbeat?.beat(now + milliseconds)
+    heartbeat?.beat(now)
     return now
   }
 }

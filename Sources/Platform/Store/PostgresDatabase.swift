@@ -107,7 +107,9 @@ final class PostgresDatabase {
   private func settings(_ verb: String) -> [String] {
     [
       "search_path TO \(Self.schema), pg_catalog", "lock_timeout TO \(lockMilliseconds)",
-      "statement_timeout TO 60000", "idle_in_transaction_session_timeout TO 60000",
+      // PackedToken reads this form alone.
+      "bytea_output TO hex", "statement_timeout TO 60000",
+      "idle_in_transaction_session_timeout TO 60000",
     ].map { "\(verb) \($0)" }
   }
 
@@ -157,12 +159,15 @@ final class PostgresDatabase {
     }
     lines.withBytes { bytes, count in
       // What the server says against it, its answer to the end has.
-      if PQputCopyData(raw, bytes, count) == 1 { PQputCopyEnd(raw, nil) }
+      let isSent = PQputCopyData(raw, bytes, count) == 1
+      PQputCopyEnd(raw, isSent ? nil : "the rows could not be sent")
     }
     let result = PQgetResult(raw)
     defer {
       PQclear(result)
-      while let further = PQgetResult(raw) { PQclear(further) }
+      while isConnected, PQresultStatus(result) != PGRES_COPY_IN, let further = PQgetResult(raw) {
+        PQclear(further)
+      }
     }
     try check(result, "the database refused rows of \(table.prefix(30))")
   }

@@ -24,15 +24,8 @@ extension TokenStore {
 
   /// All that was on the topics at this time, milliseconds since the epoch, is in the rows.
   public func setComplete(at time: Int64) throws(StoreError) {
-    while try makeIndex() {}
     try completeness.setComplete(at: time)
   }
-
-  /// Makes an index that the table had not while it was filled, in the caller's transaction. `setComplete` makes all that
-  /// are missing; whoever may not stand still for so long has each made in a transaction of its own before.
-  ///
-  /// - Returns: false if none was missing.
-  public func makeIndex() throws(StoreError) -> Bool { try DeviceIndexes.makeNext(in: database) }
 
   /// The rows lack what the topics have: nothing is to be looked up in them until they are complete again.
   public func setIncomplete() throws(StoreError) {
@@ -50,7 +43,6 @@ extension TokenStore {
     known?.forget()
     try transaction { () throws(StoreError) in
       try completeness.startOver(at: time)
-      if try !completeness.hasOldRows() { try DeviceIndexes.drop(from: database) }
       try database.execute("DELETE FROM changelog")
     }
     generation = try completeness.generation()

@@ -132,16 +132,6 @@ public final class TokenStore {
     return mode
   }
 
-  /// What a sort does not hold in memory goes into the folder of the database's file from now on, in the whole process:
-  /// the system's temporary folders may be closed to it, as where the root file system is read-only.
-  public func sortBesideFile() throws(StoreError) {
-    guard case .sqlite(let file) = database else { return }
-    let end = file.path.lastIndex(of: "/")
-    let folder = end.map { $0 == file.path.startIndex ? "/" : String(file.path[..<$0]) } ?? "."
-    try database.execute(
-      "PRAGMA temp_store_directory = '\(folder.replacing("'", with: "''"))'")
-  }
-
   /// Runs the operations of `body` in one transaction: all of them happen or none.
   ///
   /// - Parameter isCopy: it writes nothing but what can be read again from where its own positions stand. It need not be

@@ -6,6 +6,16 @@ import Testing
 
 /// Topics, lanes and outcomes.
 @Suite struct RequestContractTests {
+  @Test func `a group reads the topics of its work`() {
+    let topics = TopicNames().all
+    let read = Dictionary(grouping: topics) { $0.readerGroup ?? "" }.mapValues { $0.map(\.name) }
+    #expect(read["martlet-ingest"] == ["push.requests", "push.campaign-requests"])
+    #expect(read["martlet-sender"]?.count == 5)
+    #expect(read["martlet-feedback"] == ["push.feedback", "push.devices"])
+    #expect(read["martlet-signer"] == ["push.token-requests"])
+    #expect(read["martlet-scheduler"] == ["push.schedule"])
+  }
+
   @Test func `topic names carry a prefix of the user's choice`() {
     let names = TopicNames(prefix: "test-1.")
     #expect(names.all.allSatisfy { $0.name.hasPrefix("test-1.") })

@@ -2,7 +2,6 @@
 import APNS
 import Contract
 import DeviceTokens
-import Glibc
 import Identity
 import TestSupport
 import Testing
@@ -82,66 +81,6 @@ import Testing
     #expect(try store.deviceCounts() == DeviceCounts(registered: 1, removed: 0, invalid: 1))
     #expect(try TokenStoreReader(location).deviceCount() == 2)
     #expect(try store.state() == .complete(generation: 2) && !store.hasOldRows())
-  }
-
-  @Test(arguments: DatabaseKind.allCases)
-  func `a table that is filled from nothing has its indexes when it is complete`(
-    kind: DatabaseKind
-  ) throws {
-    let location = try kind.location(in: folder)
-    let store = try TokenStore(location, now: 1)
-    let all = ["devices_activity", "devices_dead", "devices_person", "devices_refuted"]
-    #expect(try indexes(of: store) == [])
-    try store.startOver(at: 5)
-    try store.transaction { () throws(StoreError) in
-      var rows = try store.rows(of: (0..<10).map(device))
-      for number in 0..<10 {
-        rows[device(number)] = DeviceState(presence: .registered(at: 5))
-      }
-      try store.write(rows)
-    }
-    #expect(try indexes(of: store) == [])
-    #expect(try store.transaction { () throws(StoreError) in try store.makeIndex() })
-    #expect(try indexes(of: store).count == 1, "killed here, it goes on from here")
-    let again = try TokenStore(location, now: 2)
-    try again.setComplete(at: 6)
-    #expect(try indexes(of: again) == all)
-    #expect(try !again.makeIndex())
-    // Read anew beside rows, it keeps them; one that is empty does not.
-    try again.startOver(at: 7)
-    #expect(try indexes(of: again) == all)
-    try again.transaction { () throws(StoreError) in
-      try again.followGeneration()
-      #expect(try again.removeOldRows(after: nil, limit: 100).removed == 10)
-    }
-    try again.startOver(at: 8)
-    #expect(try indexes(of: again) == [])
-    try again.setComplete(at: 9)
-    #expect(try indexes(of: again) == all)
-  }
-
-  private func indexes(of store: TokenStore) throws -> [String] {
-    let question =
-      switch store.database {
-      case .sqlite: "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'devices'"
-      case .postgres: "SELECT indexname FROM pg_indexes WHERE tablename = 'devices'"
-      }
-    let statement = try store.database.prepare(question)
-    var names: [String] = []
-    while try statement.next() { names.append(statement.text(0)) }
-    return names.filter { $0.hasPrefix("devices_") && $0 != "devices_pkey" }.sorted()
-  }
-
-  @Test func `a sort writes beside the file, wherever that is`() throws {
-    for name in ["tokens.db", "it's here/tokens.db"] {
-      if name.contains("/") { mkdir(folder.file("it's here"), 0o700) }
-      let store = try TokenStore(folder.file(name), now: 1)
-      try store.sortBesideFile()
-      let file = folder.file(name)
-      #expect(
-        try store.database.text("PRAGMA temp_store_directory")
-          == String(file[..<file.lastIndex(of: "/")!]))
-    }
   }
 
   @Test(arguments: DatabaseKind.allCases)

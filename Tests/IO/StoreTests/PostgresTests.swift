@@ -119,6 +119,18 @@ import Testing
     #expect(try store.device(clean) == DeviceState(presence: .removed(at: 7)))
   }
 
+  @Test func `tokens are read as they are where a server writes bytes in its older form`() throws {
+    let location = try PostgresServer.database("older_form")
+    try Database(location, isReadOnly: false, busyTimeout: 1_000).execute(
+      "ALTER DATABASE older_form SET bytea_output = 'escape'")
+    try apply(TokenStore(location, now: 1), 0..<3)
+    // The rows are there.
+    try apply(TokenStore(location, now: 1), 0..<3)
+    let store = try TokenStore(location, now: 1)
+    #expect(try TokenStoreReader(location).deviceCount() == 3)
+    #expect(try store.rows(of: [device(2)])[device(2)].registeredAt == 5)
+  }
+
   /// New rows go by COPY, others by an upsert; and a text without NUL stands where one with it would.
   @Test func `a transaction writes new rows and old ones as they are`() throws {
     let store = try TokenStore(try PostgresServer.database("lines"), now: 1)

@@ -33,6 +33,7 @@ import Testing
     let path = ".github/workflows/test.yaml"
     try tool("actionlint", ["-no-color", "\(Self.root)/\(path)"])
     let workflow = try text(path)
+    #expect(workflow.contains("run: .ci/run\n") && workflow.contains("run: .ci/run --full\n"))
     let swift = try DeployedFiles.text("docker/Dockerfile").firstMatch(
       of: #/ARG SWIFT=swift-(\S+)-RELEASE/#)
     #expect(workflow.contains("image: swift:\(try #require(swift).1)-bookworm\n"))

@@ -48,9 +48,9 @@ enum LogEventsPage {
 
     Every program writes one line per event to standard error: time, level, program, message, then fields as `name=value`
     (`--log-format json` writes objects). The message is constant, so that you can search for it; the fields hold what
-    varies. Only a program that ends with a failure says in its last line, instead of a message, what went wrong. Alert
-    on [metrics](metrics.md), which name the event that goes with each. This page has the errors and warnings; events of
-    the levels `info` and `debug` need no reaction.
+    varies. Two kinds of lines have other words: the last one of a program that ends with a failure says what went wrong,
+    and lines of the program `kafka` are librdkafka's own. Alert on [metrics](metrics.md), which name the event that goes
+    with each. This page has the errors and warnings; events of the levels `info` and `debug` need no reaction.
 
     No line holds a provider token, a signing key, a password, a payload or a whole device token, at any level.
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Glibc
+import SystemTestSupport
 import Telemetry
+import TestSupport
 import Testing
 
 /// The list of log events, and the page that is made from it. Who searches logs relies on every message.
@@ -15,6 +17,15 @@ import Testing
     #expect(
       String(decoding: try File.read(path), as: UTF8.self) == text,
       "out of date: MARTLET_WRITE_DOCS=1 swift test --filter LogEventsPageTests")
+  }
+
+  @Test func `the page has every table of the sources`() throws {
+    let found = try BuiltProgram.run(
+      "/usr/bin/grep",
+      ["-rhE", "enum [A-Za-z]+: String, LogTable", "\(DeployedFiles.root)/Sources"],
+      in: TemporaryFolder())
+    #expect(
+      found.output.split(separator: "\n").count == LogEventsPage.programs.count, "\(found.output)")
   }
 
   /// A message is one line of plain text and no whole sentence.

@@ -73,6 +73,7 @@ import Testing
     #expect(leg.senderPrints("gateway=localhost:\(simulator.port)", withinMilliseconds: 0))
     #expect(leg.senderPrints("proxy=127.0.0.1:\(port)", withinMilliseconds: 0))
     #expect(!leg.senderPrints(SenderLog.notConnected.rawValue, withinMilliseconds: 0))
+    #expect(!leg.senderPrints(SenderLog.connectionNotOpened.rawValue, withinMilliseconds: 0))
     #expect(!leg.senderPrints(SenderLog.connectionLost.rawValue, withinMilliseconds: 0))
     leg.stop()
     #expect(proxy.stop() != nil)

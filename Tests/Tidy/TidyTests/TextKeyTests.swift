@@ -27,8 +27,8 @@ import Testing
         "Platform/Settings/", "Platform/Telemetry/", "Platform/ServiceKit/CommandOverview",
         "Operator/OperatorCommand/Campaign/CampaignStatus",
         "Operator/OperatorCommand/Status/", "Platform/ServiceKit/CounterBoard",
-        "Platform/ServiceKit/ProcessEnvironment", "Platform/Store/DeviceIndexes",
-      ], "names of settings, metrics and indexes, and texts of messages"
+        "Platform/ServiceKit/ProcessEnvironment",
+      ], "names of settings and metrics, and texts of messages"
     ),
     (
       ["Platform/HTTP1/", "Platform/TLS/"],
