@@ -42,7 +42,7 @@ RUNS = {
         "tokens": "tokens --rounds 3",
         "api": "api --count 200000 --rounds 3",
         "store": "store --count 100000 --rounds 3",
-        "rebuild": "rebuild --count 1000000 --rounds 1",
+        "rebuild": "rebuild --count 300000 --rounds 1",
         "import": "import --count 1000000",
         "suppression": "suppression --count 1000000",
         "compare": "compare --count 50000 --rounds 3",
