@@ -5,7 +5,7 @@
 # that have retries come again:
 #
 # - retryhttp 1.5.0, with httpx 0.28.1: after 3 s for 429, and within the second for 503. It waits by the header
-#   for what it calls rate limiting, which is 429, and as it likes for errors of a server.
+#   for what it calls rate limiting, which is 429, and at random for an error of the server.
 # - aiohttp-retry 2.9.1, with aiohttp 3.14.5: within the second for both. It does not look at the header.
 # - httpx-retries 0.6.0, and urllib3 2.8.0 with `status_forcelist`: after 3 s for both.
 #
