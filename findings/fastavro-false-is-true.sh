@@ -11,7 +11,7 @@
 #
 # If the field may also be null, ["null", TYPE], it refuses each of these. avro 1.12.2 refuses each in both.
 #
-# Guessed before it was run: what does not fit the schema is an error, and a field that may be null takes the same as
+# What one would guess: what does not fit the schema is an error, and a field that may be null takes the same as
 # one that may not, and null.
 #
 # Whoever fills records from a form or an environment, and trusts the schema to find what is wrong, sends silent pushes

@@ -12,7 +12,7 @@
 # psycopg 3.3.9 and asyncpg 0.32.0 raise an error for the value too, and each later query has its own rows; psycopg2
 # 2.9.13 reads 00:00.
 #
-# Guessed before it was run: an error, perhaps, and then the connection is as before, if need be after `rollback()`.
+# What one would guess: an error, perhaps, and then the connection is as before, if need be after `rollback()`.
 #
 # Whoever catches the error of one device, and goes on to the next, pushes to each with the row of another.
 #

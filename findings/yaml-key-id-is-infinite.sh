@@ -11,8 +11,7 @@
 # PyYAML follows YAML 1.1, for which a float has a point and 22:30 is of base 60; ruamel.yaml follows 1.2, which has
 # neither.
 #
-# Guessed before it was run: what one library writes of a text the other reads as that text, since both know that
-# the other's YAML is there, and two quotes cost nothing.
+# Guessed before it was run: what one library writes of a text the other reads as that text.
 #
 # Whoever has one program write the settings, and another read them, signs with a key id that APNs does not know, or
 # compares a time with a number: for some keys, and for some hours.
