@@ -27,8 +27,8 @@ public struct DeviceRows {
     var change = Change.none
     /// Its place among the known rows; −1: it was not known.
     var known = -1
-    /// Whether the database has a row.
-    var isThere = false
+    /// Whether the database was looked in and had no row.
+    var isAbsent = false
   }
 
   enum Change {
@@ -74,7 +74,7 @@ public struct DeviceRows {
   /// - Parameter isOld: it is of an earlier reading of the topics than the one under way, and nothing of it counts any
   ///   more but its history: what the topics still say of the device follows.
   fileprivate mutating func found(_ state: DeviceState, at place: Int, isOld: Bool = false) {
-    rows[place].isThere = true
+    rows[place].isAbsent = false
     guard isOld else {
       rows[place].state = state
       return
@@ -90,8 +90,13 @@ public struct DeviceRows {
   /// In what the device at a place is not as the database has it.
   func change(_ place: Int) -> Change { rows[place].change }
 
-  /// Whether the database has a row of the device at a place.
-  fileprivate func isThere(_ place: Int) -> Bool { rows[place].isThere }
+  /// Whether the database was looked in and had no row of the device at a place.
+  fileprivate func isAbsent(_ place: Int) -> Bool { rows[place].isAbsent }
+
+  /// The database is looked in for all of them; what is not `found` is not there.
+  fileprivate mutating func expectNone() {
+    for place in order { rows[place].isAbsent = true }
+  }
 
   /// The device at a place.
   public func device(_ place: Int) -> DeviceKey { rows[place].device }
@@ -235,7 +240,7 @@ extension TokenStore {
     if !gone.isEmpty { try many.delete(gone) }
     // A NUL becomes another character there, and the row that was asked for may be that of another device.
     let isNew = { (place: Int) in
-      many.mayInsert && !rows.isThere(place) && !rows.device(place).app.utf8.contains(0)
+      many.mayInsert && rows.isAbsent(place) && !rows.device(place).app.utf8.contains(0)
     }
     let kept = changed.filter { !rows[$0].isEmpty }
     let (new, others) = (kept.filter(isNew), kept.filter { !isNew($0) })
@@ -278,6 +283,7 @@ struct ManyDevices {
 
   fileprivate func read(_ rows: inout DeviceRows, _ generation: Int64) throws(StoreError) {
     bind(select, rows.order.map { rows.device($0) })
+    rows.expectNone()
     let found = Statement.postgres(select)
     while try found.next() {
       guard let device = found.identity, let place = rows.place(of: device) else { continue }

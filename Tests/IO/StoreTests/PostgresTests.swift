@@ -162,4 +162,22 @@ import Testing
     }
     #expect(try store.database.integer("SELECT count(*) FROM devices") == Int64(texts.count))
   }
+
+  @Test func `a device that was not read, and has a row, is written beside one that has none`()
+    throws
+  {
+    let location = try PostgresServer.database("unread")
+    let store = try TokenStore(location, now: 1)
+    try apply(store, 0..<3)
+    try store.transaction { () throws(StoreError) in
+      var rows = try store.rows(of: [device(3)])
+      // It has a row, which was not asked for.
+      rows[device(1)] = DeviceState(presence: .registered(at: 9))
+      rows[device(3)] = DeviceState(presence: .registered(at: 9))
+      try store.write(rows)
+    }
+    #expect(try store.device(device(1)).registeredAt == 9)
+    #expect(try store.device(device(3)).registeredAt == 9)
+    #expect(try TokenStoreReader(location).deviceCount() == 4)
+  }
 }
