@@ -82,7 +82,10 @@ enum Redaction {
           guard index - start >= shortestToken else { continue }
           output.append(UnsafeRawBufferPointer(rebasing: text[copied..<start]))
           let shortens = deviceTokens && longest >= shortestToken
-          appendWord(UnsafeRawBufferPointer(rebasing: text[start..<index]), shortens, &output)
+          let isEscape = start > 0 && text[start - 1] == UInt8(ascii: "\\")
+          appendWord(
+            UnsafeRawBufferPointer(rebasing: text[start..<index]), shortens,
+            afterEscape: isEscape && text[start] == UInt8(ascii: "u"), &output)
           copied = index
         }
       }
@@ -116,15 +119,19 @@ enum Redaction {
   }
 
   /// Appends a word that is long enough to be a secret.
+  ///
+  /// - Parameter afterEscape: It begins with what follows the backslash of a JSON escape `\u202e`, whose last digit may
+  ///   look like the first letter of a provider token. The escape stays whole.
   private static func appendWord(
-    _ word: UnsafeRawBufferPointer, _ shortens: Bool, _ output: inout ByteBuffer
+    _ word: UnsafeRawBufferPointer, _ shortens: Bool, afterEscape: Bool,
+    _ output: inout ByteBuffer
   ) {
     var end = word.count
     for index in 0..<max(0, word.count - shortestProviderToken)
     where word[index] == UInt8(ascii: "e") && word[index + 1] == UInt8(ascii: "y")
       && word[index + 2] == UInt8(ascii: "J")
     {
-      end = index
+      end = afterEscape ? max(index, 5) : index
       break
     }
     let rest = UnsafeRawBufferPointer(rebasing: word[..<end])

@@ -22,6 +22,15 @@ import Testing
     #expect(line == #"{"token":"(provider token)"}"#)
   }
 
+  /// The last digit of `\u202e` and `yJ` look like the beginning of one.
+  @Test func `an escape of JSON before what looks like a provider token stays whole`() {
+    let rest = "yJpc3MiOiJURUFNIn0.c2lnbmF0dXJlLXNpZ25hdHVyZQ.c2lnbmF0dXJlLXNpZ25hdHVyZQ"
+    let line = Redaction.applied(to: #"{"b":"x\u202e\#(rest)"}"#, deviceTokens: true)
+    #expect(line == #"{"b":"x\u202e(provider token)"}"#)
+    let token = Redaction.applied(to: #"{"b":"\u202ee\#(rest)"}"#, deviceTokens: true)
+    #expect(token == #"{"b":"\u202e(provider token)"}"#)
+  }
+
   @Test func `an apns-id, a time and ordinary words stay`() {
     let line = "8f2c1c9e-0b5c-5d7e-9a3f-1f2e3d4c5b6a at=1763686184123 Überraschung deadbeef"
     #expect(Redaction.applied(to: line, deviceTokens: true) == line)
