@@ -38,3 +38,30 @@ struct PostgresArray {
     bytes.append(contentsOf: text[start...])
   }
 }
+
+/// Rows as an array for each column, for a statement that takes them with `unnest`.
+struct PostgresColumns: PostgresRows {
+  private var columns: [PostgresArray]
+  private var next = 0
+
+  init(count: Int) { columns = Array(repeating: PostgresArray(), count: count) }
+
+  mutating func append(_ number: Int64?) {
+    columns[next].append(number)
+    next += 1
+  }
+
+  mutating func append(_ text: String?) {
+    columns[next].append(text)
+    next += 1
+  }
+
+  mutating func endLine() { next = 0 }
+
+  /// Binds the columns to ?1, ?2, ….
+  func bind(to statement: PostgresStatement) {
+    for (index, column) in columns.enumerated() {
+      statement.bind(Int32(index + 1), column.literal)
+    }
+  }
+}

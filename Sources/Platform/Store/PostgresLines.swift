@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// Rows that are written value by value.
+protocol PostgresRows {
+  mutating func append(_ number: Int64?)
+  mutating func append(_ text: String?)
+  /// The row has all its values.
+  mutating func endLine()
+}
+
 /// Rows in the text form of PostgreSQL's COPY: a line each, with tabs between the values.
-struct PostgresLines {
+struct PostgresLines: PostgresRows {
   private var bytes: [UInt8] = []
   private var isAtStart = true
 

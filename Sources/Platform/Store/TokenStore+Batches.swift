@@ -267,10 +267,10 @@ struct ManyDevices {
     upsert = try database.prepare(
       """
       INSERT INTO devices (\(TokenStore.SQL.columns))
-      SELECT *, ?20::integer FROM unnest(?1::bytea[], ?2::text[], ?3::text[],
+      SELECT * FROM unnest(?1::bytea[], ?2::text[], ?3::text[],
         ?4::bigint[], ?5::bigint[], ?6::bigint[], ?7::text[], ?8::bigint[], ?9::bigint[],
         ?10::text[], ?11::text[], ?12::text[], ?13::text[], ?14::text[], ?15::text[], ?16::text[],
-        ?17::text[], ?18::text[], ?19::text[])
+        ?17::text[], ?18::text[], ?19::text[], ?20::integer[])
       \(TokenStore.SQL.replacesDevice)
       """)
     delete = try database.prepare(
@@ -306,74 +306,59 @@ struct ManyDevices {
     _ rows: [(device: DeviceKey, state: DeviceState)], _ generation: Int64
   ) throws(StoreError) {
     var lines = PostgresLines()
-    for (device, state) in rows {
-      lines.append(PackedToken.postgres(device.token))
-      lines.append(device.app)
-      lines.append(device.environment.description)
-      lines.append(state.registeredAt)
-      lines.append(state.removedAt)
-      lines.append(state.mark?.since)
-      lines.append(state.mark?.reason)
-      lines.append(state.mark?.saidAt)
-      lines.append(state.mark?.aliveFrom)
-      lines.append(state.details.pushType)
-      lines.append(state.details.user)
-      lines.append(state.details.locale)
-      lines.append(state.details.appVersion)
-      lines.append(state.details.bundle)
-      lines.append(state.earlierFacts)
-      lines.append(state.details.model)
-      lines.append(state.details.timeZone)
-      lines.append(state.details.tags)
-      lines.append(state.details.activity)
-      lines.append(generation)
-      lines.endLine()
-    }
+    for (device, state) in rows { lines.append(device, state, generation) }
     try database.copy(lines, into: "devices (\(TokenStore.SQL.columns))")
   }
 
   fileprivate func put(
     _ rows: [(device: DeviceKey, state: DeviceState)], _ generation: Int64
   ) throws(StoreError) {
-    bind(upsert, rows.map(\.device))
-    upsert.bind(20, "\(generation)")
-    var times = [PostgresArray](repeating: PostgresArray(), count: 5)
-    // The reason, details, the history, further details.
-    var texts = [PostgresArray](repeating: PostgresArray(), count: 11)
-    for (_, state) in rows {
-      times[0].append(state.registeredAt)
-      times[1].append(state.removedAt)
-      times[2].append(state.mark?.since)
-      times[3].append(state.mark?.saidAt)
-      times[4].append(state.mark?.aliveFrom)
-      texts[0].append(state.mark?.reason)
-      texts[1].append(state.details.pushType)
-      texts[2].append(state.details.user)
-      texts[3].append(state.details.locale)
-      texts[4].append(state.details.appVersion)
-      texts[5].append(state.details.bundle)
-      texts[6].append(state.earlierFacts)
-      texts[7].append(state.details.model)
-      texts[8].append(state.details.timeZone)
-      texts[9].append(state.details.tags)
-      texts[10].append(state.details.activity)
-    }
-    for (index, column) in zip([4, 5, 6, 8, 9] as [Int32], times) {
-      upsert.bind(index, column.literal)
-    }
-    for (index, column) in zip([7, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19] as [Int32], texts) {
-      upsert.bind(index, column.literal)
-    }
+    var columns = PostgresColumns(count: 20)
+    for (device, state) in rows { columns.append(device, state, generation) }
+    columns.bind(to: upsert)
     try Statement.postgres(upsert).run()
   }
 
   private func bind(_ statement: PostgresStatement, _ devices: [DeviceKey]) {
-    var columns = [PostgresArray](repeating: PostgresArray(), count: 3)
+    var columns = PostgresColumns(count: 3)
     for device in devices {
-      columns[0].append(PackedToken.postgres(device.token))
-      columns[1].append(device.app)
-      columns[2].append(device.environment.description)
+      columns.append(device)
+      columns.endLine()
     }
-    for index in 0..<3 { statement.bind(Int32(index + 1), columns[index].literal) }
+    columns.bind(to: statement)
+  }
+}
+
+extension PostgresRows {
+  /// The key of a device's row, in the order of `SQL.columns`.
+  fileprivate mutating func append(_ device: DeviceKey) {
+    append(PackedToken.postgres(device.token))
+    append(device.app)
+    append(device.environment.description)
+  }
+
+  /// A device's row, in the order of `SQL.columns`.
+  fileprivate mutating func append(
+    _ device: DeviceKey, _ state: DeviceState, _ generation: Int64
+  ) {
+    append(device)
+    append(state.registeredAt)
+    append(state.removedAt)
+    append(state.mark?.since)
+    append(state.mark?.reason)
+    append(state.mark?.saidAt)
+    append(state.mark?.aliveFrom)
+    append(state.details.pushType)
+    append(state.details.user)
+    append(state.details.locale)
+    append(state.details.appVersion)
+    append(state.details.bundle)
+    append(state.earlierFacts)
+    append(state.details.model)
+    append(state.details.timeZone)
+    append(state.details.tags)
+    append(state.details.activity)
+    append(generation)
+    endLine()
   }
 }
