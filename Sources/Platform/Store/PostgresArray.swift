@@ -59,7 +59,7 @@ struct PostgresColumns: PostgresRows {
   mutating func endLine() { next = 0 }
 
   /// Binds the columns to ?1, ?2, ….
-  func bind(to statement: PostgresStatement) {
+  func bind(to statement: Statement) {
     for (index, column) in columns.enumerated() {
       statement.bind(Int32(index + 1), column.literal)
     }

@@ -142,18 +142,19 @@ struct ReceiptStatements {
   }
 
   private func insertMany(_ receipts: [KeptReceipt]) throws(StoreError) {
-    var columns = [PostgresArray](repeating: PostgresArray(), count: 8)
+    var columns = PostgresColumns(count: 8)
     for receipt in receipts {
-      columns[0].append(receipt.at)
-      columns[1].append(Int64(receipt.place.partition))
-      columns[2].append(receipt.place.offset)
-      columns[3].append(Int64(receipt.place.line))
-      columns[4].append(receipt.app)
-      columns[5].append(receipt.requestID)
-      columns[6].append(receipt.apnsID)
-      columns[7].append(receipt.receipt)
+      columns.append(receipt.at)
+      columns.append(Int64(receipt.place.partition))
+      columns.append(receipt.place.offset)
+      columns.append(Int64(receipt.place.line))
+      columns.append(receipt.app)
+      columns.append(receipt.requestID)
+      columns.append(receipt.apnsID)
+      columns.append(receipt.receipt)
+      columns.endLine()
     }
-    for (index, column) in columns.enumerated() { insert.bind(Int32(index + 1), column.literal) }
+    columns.bind(to: insert)
     try insert.run()
   }
 

@@ -315,7 +315,7 @@ struct ManyDevices {
   ) throws(StoreError) {
     var columns = PostgresColumns(count: 20)
     for (device, state) in rows { columns.append(device, state, generation) }
-    columns.bind(to: upsert)
+    columns.bind(to: .postgres(upsert))
     try Statement.postgres(upsert).run()
   }
 
@@ -325,7 +325,7 @@ struct ManyDevices {
       columns.append(device)
       columns.endLine()
     }
-    columns.bind(to: statement)
+    columns.bind(to: .postgres(statement))
   }
 }
 

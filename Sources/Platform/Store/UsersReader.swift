@@ -150,19 +150,18 @@ public final class UsersReader {
   }
 
   private func bind(_ statement: PostgresStatement, _ questions: [PersonQuestion]) {
-    var columns = [PostgresArray](repeating: PostgresArray(), count: 9)
+    var columns = PostgresColumns(count: 9)
     for (place, question) in questions.enumerated() {
-      columns[0].append(Int64(place))
-      columns[1].append(question.user.text)
-      columns[2].append(question.app)
-      columns[3].append(question.environment.description)
-      for (index, type) in question.boundTypes.enumerated() { columns[index + 4].append(type) }
-      columns[7].append(question.activity?.text ?? "")
-      columns[8].append(Int64(question.limit))
+      columns.append(Int64(place))
+      columns.append(question.user.text)
+      columns.append(question.app)
+      columns.append(question.environment.description)
+      for type in question.boundTypes { columns.append(type) }
+      columns.append(question.activity?.text ?? "")
+      columns.append(Int64(question.limit))
+      columns.endLine()
     }
-    for (index, column) in columns.enumerated() {
-      statement.bind(Int32(index + 1), column.literal)
-    }
+    columns.bind(to: .postgres(statement))
   }
 }
 
