@@ -63,6 +63,7 @@ public struct ScheduleMachine: Sendable {
   }
 
   private struct Partition: Sendable {
+    let number: Int32
     var queue = DueQueue()
     /// Entries up to here are or were in memory.
     var loaded = Place(due: .min, key: "")
@@ -78,6 +79,8 @@ public struct ScheduleMachine: Sendable {
       readUntil = target.at
       self.target = nil
     }
+
+    init(_ number: Int32) { self.number = number }
   }
 
   /// How far ahead of their due time entries are loaded.
@@ -93,7 +96,8 @@ public struct ScheduleMachine: Sendable {
   private let capacity: Int
   private let capacityBytes: Int
   private let page: Int
-  private var partitions: [Int32: Partition] = [:]
+  /// In the order of their numbers.
+  private var partitions: [Partition] = []
   private var slots: [Slot?] = []
   private var free: [Int] = []
   private var places: [Key: Int] = [:]
@@ -103,8 +107,8 @@ public struct ScheduleMachine: Sendable {
   private var latest = Int64.min / 2
   /// The earliest `loaded` position of any partition.
   private var leastLoaded = Int64.min
-  /// The partition being released, and the due time up to which it stays so.
-  private var current: (partition: Int32, until: Int64)?
+  /// The index of the partition being released, and the due time up to which it stays so.
+  private var current: (partition: Int, until: Int64)?
   private var loadNotBefore = Int64.min
   private var isDraining = false
   /// The clock went back: entries loaded by time must be loaded again (`reload`).
@@ -126,20 +130,35 @@ public struct ScheduleMachine: Sendable {
   /// Whether Kafka has acknowledged everything written.
   public var isIdle: Bool { underWay == 0 }
   /// The assigned partitions.
-  public var owned: [Int32] { partitions.keys.sorted() }
+  public var owned: [Int32] { partitions.map(\.number) }
 
   /// Whether a partition has been read to its end since it was assigned.
-  public func isCaughtUp(_ partition: Int32) -> Bool { partitions[partition]?.readUntil != nil }
+  public func isCaughtUp(_ partition: Int32) -> Bool {
+    index(of: partition).map { partitions[$0].readUntil != nil } ?? false
+  }
+
+  /// The place of a partition in `partitions`; nil if it is not assigned.
+  private func index(of number: Int32) -> Int? {
+    var (low, high) = (0, partitions.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if partitions[middle].number < number { low = middle + 1 } else { high = middle }
+    }
+    return low < partitions.count && partitions[low].number == number ? low : nil
+  }
 
   /// The entry in a slot named by an action.
   public func entry(_ slot: Int) -> Entry { slots[slot]!.entry }
+
+  /// Its time of release.
+  public func due(_ slot: Int) -> Int64 { slots[slot]!.entry.row.due }
 
   // MARK: The group
 
   /// These partitions are assigned.
   public mutating func begin(_ partitions: [Int32]) {
     removeAll()
-    for partition in partitions { self.partitions[partition] = Partition() }
+    self.partitions = partitions.sorted().map { Partition($0) }
   }
 
   /// Releases nothing more.
@@ -147,7 +166,7 @@ public struct ScheduleMachine: Sendable {
 
   /// Revokes all partitions and abandons what is in flight.
   public mutating func removeAll() {
-    (partitions, slots, free, places, endings) = ([:], [], [], [:], [])
+    (partitions, slots, free, places, endings) = ([], [], [], [:], [])
     (count, bytes, underWay, askedAt, isDraining) = (0, 0, 0, nil, false)
     (leastLoaded, current) = (.min, nil)
   }
@@ -156,34 +175,35 @@ public struct ScheduleMachine: Sendable {
 
   /// The database has all records of a partition below an offset.
   public mutating func read(_ partition: Int32, to position: Int64) {
-    guard partitions[partition] != nil else { return }
-    partitions[partition]!.position = max(partitions[partition]!.position, position)
-    partitions[partition]!.settle()
+    guard let index = index(of: partition) else { return }
+    partitions[index].position = max(partitions[index].position, position)
+    partitions[index].settle()
   }
 
   /// The end offsets of those partitions for which they could be determined.
   public mutating func answered(_ ends: [Int32: Int64]) {
     guard let at = askedAt else { return }
     askedAt = nil
-    for (partition, end) in ends where partitions[partition] != nil {
+    for (partition, end) in ends {
+      guard let index = index(of: partition) else { continue }
       // An earlier target is kept: the log may grow for ever.
-      if partitions[partition]!.target == nil { partitions[partition]!.target = (end, at) }
-      partitions[partition]!.settle()
+      if partitions[index].target == nil { partitions[index].target = (end, at) }
+      partitions[index].settle()
     }
   }
 
   /// The database has another record of a key.
   public mutating func stored(_ entry: Entry, bytes: Int) {
     leave(entry.partition, entry.key)
-    guard let partition = partitions[entry.partition] else { return }
+    guard let index = index(of: entry.partition) else { return }
     // Later entries are loaded when their time comes.
-    if partition.loaded.isBefore(entry.row, entry.key) { return }
+    if partitions[index].loaded.isBefore(entry.row, entry.key) { return }
     guard hasRoom else {
-      partitions[entry.partition]!.loaded = Place(due: entry.row.due - 1, key: "")
+      partitions[index].loaded = Place(due: entry.row.due - 1, key: "")
       leastLoaded = .min
       return
     }
-    insert(entry, bytes)
+    insert(entry, bytes, index)
   }
 
   /// The database no longer has an entry for the key.
@@ -206,34 +226,39 @@ public struct ScheduleMachine: Sendable {
 
   private var hasRoom: Bool { count < capacity && bytes < capacityBytes }
 
-  private mutating func insert(_ entry: Entry, _ size: Int) {
+  /// Takes in an entry, unless its key has one.
+  ///
+  /// - Parameter index: the place of its partition.
+  private mutating func insert(_ entry: Entry, _ size: Int, _ index: Int) {
+    let slot = free.last ?? slots.count
+    let key = Key(partition: entry.partition, key: entry.key)
+    if let known = places.updateValue(slot, forKey: key) {
+      places[key] = known
+      return
+    }
     serial += 1
     let new = Slot(entry: entry, serial: serial, bytes: size)
-    let slot: Int
-    if let place = free.popLast() {
-      slot = place
+    if slot < slots.count {
+      free.removeLast()
       slots[slot] = new
     } else {
-      slot = slots.count
       slots.append(new)
     }
     count += 1
     bytes += size
-    places[Key(partition: entry.partition, key: entry.key)] = slot
-    enqueue(slot)
+    enqueue(slot, index)
   }
 
-  private mutating func enqueue(_ slot: Int) {
-    let entry = slots[slot]!.entry
-    partitions[entry.partition]?.queue.insert(
-      .init(due: entry.row.due, slot: slot, serial: slots[slot]!.serial))
+  private mutating func enqueue(_ slot: Int, _ index: Int) {
+    partitions[index].queue.insert(
+      .init(due: due(slot), slot: slot, serial: slots[slot]!.serial))
   }
 
   /// Frees the slot.
   private mutating func release(_ slot: Int) {
-    guard let old = slots[slot] else { return }
+    guard let size = slots[slot]?.bytes else { return }
     count -= 1
-    bytes -= old.bytes
+    bytes -= size
     slots[slot] = nil
     free.append(slot)
   }
@@ -244,15 +269,12 @@ public struct ScheduleMachine: Sendable {
   public mutating func loaded(
     _ partition: Int32, _ entries: [(entry: Entry, bytes: Int)], through: Int64, limit: Int
   ) {
-    guard partitions[partition] != nil else { return }
-    for (entry, size) in entries
-    where places[Key(partition: partition, key: entry.key)] == nil {
-      insert(entry, size)
-    }
+    guard let index = index(of: partition) else { return }
+    for (entry, size) in entries { insert(entry, size, index) }
     if entries.count < limit {
-      partitions[partition]!.loaded = Place(due: through + 1, key: "")
+      partitions[index].loaded = Place(due: through + 1, key: "")
     } else if let last = entries.last?.entry {
-      partitions[partition]!.loaded = Place(due: last.row.due, key: last.key)
+      partitions[index].loaded = Place(due: last.row.due, key: last.key)
     }
   }
 
@@ -273,8 +295,8 @@ public struct ScheduleMachine: Sendable {
   /// After the clock went back, `readUntil` would lie in the future.
   private mutating func note(_ now: Int64) {
     if now < latest - Self.grace {
-      for partition in partitions.keys {
-        (partitions[partition]!.readUntil, partitions[partition]!.target) = (nil, nil)
+      for index in partitions.indices {
+        (partitions[index].readUntil, partitions[index].target) = (nil, nil)
       }
       (askedAt, loadNotBefore) = (nil, .min)
       hasClockGoneBack = true
@@ -288,79 +310,73 @@ public struct ScheduleMachine: Sendable {
     guard hasRoom, count + page <= capacity, now >= loadNotBefore,
       now + Self.ahead / 2 > leastLoaded
     else { return nil }
-    let least = partitions.min {
-      ($0.value.loaded.due, $0.key) < ($1.value.loaded.due, $1.key)
-    }
+    let least = partitions.indices.min { partitions[$0].loaded.due < partitions[$1].loaded.due }
     guard let least else { return nil }
-    leastLoaded = least.value.loaded.due
+    leastLoaded = partitions[least].loaded.due
     guard leastLoaded < now + Self.ahead / 2 else { return nil }
     return .load(
-      partition: least.key, after: least.value.loaded, through: now + Self.ahead,
-      limit: page)
+      partition: partitions[least].number, after: partitions[least].loaded,
+      through: now + Self.ahead, limit: page)
   }
 
   /// The entry that has been due longest, give or take `stride`, among partitions read far enough.
   private mutating func nextRelease(_ now: Int64) -> Action? {
-    guard let (partition, item) = itemOfCurrent(now) ?? oldestItem(now) else {
+    guard let (index, slot) = slotOfCurrent(now) ?? oldestSlot(now) else {
       current = nil
       return nil
     }
-    partitions[partition]!.queue.removeFirst()
+    partitions[index].queue.removeFirst()
     underWay += 1
-    let isCancellation = slots[item.slot]!.entry.row.isCancellation
-    slots[item.slot]!.state = isCancellation ? .ending : .releasing
-    return isCancellation ? .end(item.slot) : .release(item.slot)
+    let isCancellation = slots[slot]!.entry.row.isCancellation
+    slots[slot]!.state = isCancellation ? .ending : .releasing
+    return isCancellation ? .end(slot) : .release(slot)
   }
 
   /// The next due entry of the partition released from last: searching all partitions for each entry would cost more
   /// than the entry itself.
-  private mutating func itemOfCurrent(_ now: Int64) -> (Int32, DueQueue.Item)? {
-    guard let current, partitions[current.partition] != nil,
-      let item = firstWaiting(of: current.partition), item.due <= min(now, current.until),
-      isFresh(current.partition, item)
+  private mutating func slotOfCurrent(_ now: Int64) -> (index: Int, slot: Int)? {
+    guard let (index, until) = current, let item = firstWaiting(of: index),
+      item.due <= min(now, until), isFresh(index, item)
     else { return nil }
-    return (current.partition, item)
+    return (index, item.slot)
   }
 
-  private mutating func oldestItem(_ now: Int64) -> (Int32, DueQueue.Item)? {
-    var best: (partition: Int32, item: DueQueue.Item)?
-    for partition in partitions.keys {
-      guard let item = firstWaiting(of: partition), item.due <= now,
-        best.map({ (item.due, partition) < ($0.item.due, $0.partition) }) ?? true,
-        isFresh(partition, item)
+  private mutating func oldestSlot(_ now: Int64) -> (index: Int, slot: Int)? {
+    var best: (index: Int, item: DueQueue.Item)?
+    for index in partitions.indices {
+      guard let item = firstWaiting(of: index), item.due <= now,
+        best.map({ item.due < $0.item.due }) ?? true, isFresh(index, item)
       else { continue }
-      best = (partition, item)
+      best = (index, item)
     }
-    guard let best else { return nil }
-    current = (best.partition, best.item.due + Self.stride)
-    return (best.partition, best.item)
+    guard let (index, item) = best else { return nil }
+    current = (index, item.due + Self.stride)
+    return (index, item.slot)
   }
 
   /// The first waiting entry of a partition's queue.
-  private mutating func firstWaiting(of partition: Int32) -> DueQueue.Item? {
-    while let item = partitions[partition]!.queue.first {
-      if let slot = slots[item.slot], slot.serial == item.serial, slot.state == .waiting {
+  private mutating func firstWaiting(of index: Int) -> DueQueue.Item? {
+    while let item = partitions[index].queue.first {
+      if slots[item.slot]?.serial == item.serial, slots[item.slot]!.state == .waiting {
         return item
       }
-      partitions[partition]!.queue.removeFirst()
+      partitions[index].queue.removeFirst()
     }
     return nil
   }
 
   /// Whether everything that may cancel an entry in time has been read. An entry that was already due when it was
   /// written needs no check: such a cancellation stands before it.
-  private func isFresh(_ partition: Int32, _ item: DueQueue.Item) -> Bool {
-    guard let readUntil = partitions[partition]?.readUntil, let slot = slots[item.slot] else {
-      return false
-    }
-    return readUntil >= item.due - Self.grace || item.due <= slot.entry.row.at
+  private func isFresh(_ index: Int, _ item: DueQueue.Item) -> Bool {
+    guard let readUntil = partitions[index].readUntil else { return false }
+    return readUntil >= item.due - Self.grace || item.due <= slots[item.slot]!.entry.row.at
   }
 
   /// Asks for the end offsets of the partitions whose next entry needs them. Also asks after an assignment, to tell
   /// when they are caught up.
   private mutating func nextQuestion(_ now: Int64) -> Action? {
     guard askedAt == nil else { return nil }
-    let wanted = partitions.filter { _, partition in
+    let wanted = partitions.filter { partition in
       guard partition.target == nil else { return false }
       guard let readUntil = partition.readUntil else { return true }
       guard let due = partition.queue.first?.due else { return false }
@@ -368,14 +384,14 @@ public struct ScheduleMachine: Sendable {
     }
     guard !wanted.isEmpty else { return nil }
     askedAt = now
-    return .ask(wanted.keys.sorted())
+    return .ask(wanted.map(\.number))
   }
 
   /// Times in the database have changed since loading: reloads what waits in memory.
   public mutating func reload() {
     hasClockGoneBack = false
     for (key, slot) in places where slots[slot]!.state == .waiting { leave(key.partition, key.key) }
-    for partition in partitions.keys { partitions[partition]!.loaded = Place(due: .min, key: "") }
+    for index in partitions.indices { partitions[index].loaded = Place(due: .min, key: "") }
     leastLoaded = .min
   }
 
@@ -387,7 +403,7 @@ public struct ScheduleMachine: Sendable {
 
   /// How long the oldest entry in memory that Kafka does not have yet has been due.
   public func lateness(now: Int64) -> Int64 {
-    let oldest = partitions.values.compactMap { $0.queue.first?.due }.min()
+    let oldest = partitions.compactMap { $0.queue.first?.due }.min()
     return max(0, now - (oldest ?? now))
   }
 
@@ -422,7 +438,10 @@ public struct ScheduleMachine: Sendable {
     default:
       underWay -= 1
       slots[slot]!.state = .waiting
-      if slots[slot]!.isReplaced { release(slot) } else { enqueue(slot) }
+      guard !slots[slot]!.isReplaced, let index = index(of: slots[slot]!.entry.partition) else {
+        return release(slot)
+      }
+      enqueue(slot, index)
     }
   }
 }

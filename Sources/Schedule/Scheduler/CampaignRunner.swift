@@ -184,7 +184,7 @@ final class CampaignRunner {
 
   /// The database no longer has the campaign.
   func removed(key: ExactText) {
-    if let key = CampaignKey(key.text) { runs[key] = nil }
+    if !runs.isEmpty, let key = CampaignKey(key.text) { runs[key] = nil }
   }
 
   // MARK: Turn
