@@ -367,16 +367,17 @@ let package = Package(
     .target(
       name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "Telemetry", "TestSupport"],
       path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
-    tests("Core", "Identity", ["Identity"]),
-    tests("Core", "APNS", ["APNS", "Random"]),
-    tests("Core", "Contract", ["Identity", "APNS", "Contract", "Random"]),
+    tests("Contract", "Identity", ["Identity"]),
+    tests("Contract", "APNS", ["APNS", "Random"]),
+    tests("Contract", "Contract", ["Identity", "APNS", "Contract", "Random"]),
     tests(
-      "Core", "ConsumerGroup",
+      "Platform", "ConsumerGroup",
       ["Random", "TestSupport", "ConsumerGroup", "APNS", "IngestDecisions"]),
     tests(
-      "Core", "DeviceTokens", ["Random", "DeviceTokens", "Contract", "APNS", "FeedbackDecisions"]),
+      "Contract", "DeviceTokens",
+      ["Random", "DeviceTokens", "Contract", "APNS", "FeedbackDecisions"]),
     tests(
-      "Core", "SenderDecisions",
+      "Sender", "SenderDecisions",
       [
         "Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Contract",
         "APNS",
@@ -385,69 +386,69 @@ let package = Package(
     tests(
       "Simulation", "Simulation",
       ["Random", "Simulation", "TestSupport", "SenderDecisions", "Credentials", "SignerDecisions"]),
-    tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "Waiting"]),
-    tests("Core", "Settings", ["Settings"]),
-    tests("Core", "Access", ["Identity", "Access", "Random"]),
+    tests("Platform", "Diagnosis", ["APNS", "Contract", "Diagnosis", "Waiting"]),
+    tests("Platform", "Settings", ["Settings"]),
+    tests("API", "Access", ["Identity", "Access", "Random"]),
     tests(
-      "Core", "Schedule",
+      "Schedule", "Schedule",
       ["Contract", "Identity", "Random", "Schedule", "ScheduleDecisions", "Waiting"]),
-    tests("Core", "Webhooks", ["Identity", "Webhooks", "ConsumerGroup"]),
-    tests("Core", "Telemetry", ["Telemetry"]),
+    tests("Webhooks", "Webhooks", ["Identity", "Webhooks", "ConsumerGroup"]),
+    tests("Platform", "Telemetry", ["Telemetry"]),
     tests(
-      "Core", "TokenFiles",
+      "Operator", "TokenFiles",
       ["Random", "TokenFiles", "SystemTestSupport", "TestSupport"], exclude: ["Python"]),
-    tests("Core", "HTTP1", ["Identity", "HTTP1", "Random"]),
-    tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random", "Waiting"]),
-    tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
-    tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
+    tests("Platform", "HTTP1", ["Identity", "HTTP1", "Random"]),
+    tests("Platform", "HTTP2Engine", ["HTTP2Engine", "Random", "Waiting"]),
+    tests("Platform", "EventLoop", ["Bytes", "EventLoop"]),
+    tests("Platform", "TLS", ["Bytes", "TLS", "Signing"]),
     tests(
-      "IO", "HTTP2",
+      "Platform", "HTTP2",
       [
         "Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing",
         "TestSupport",
       ]),
-    tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Contract", "TestSupport"]),
-    tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
+    tests("Platform", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Contract", "TestSupport"]),
+    tests("Contract", "JSON", ["Bytes", "JSON", "Random"]),
     tests(
-      "IO", "Records",
+      "Contract", "Records",
       [
         "Identity", "Bytes", "JSON", "Records", "APNS", "Contract", "Random", "Schedule",
         "TestSupport",
       ]),
-    tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Contract", "Records"]),
-    tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
+    tests("API", "Compatibility", ["Compatibility", "APNS", "JSON", "Contract", "Records"]),
+    tests("Platform", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
     tests(
-      "IO", "Store",
+      "Platform", "Store",
       ["Identity", "APNS", "Contract", "Bytes", "Schedule", "Store", "TestSupport", "DeviceTokens"]),
-    tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
+    tests("Platform", "Signing", ["Bytes", "Signing", "TestSupport"]),
     tests(
-      "Services", "ServiceKit",
+      "Platform", "ServiceKit",
       [
         "ServiceKit", "Settings", "Telemetry", "Contract", "Diagnosis", "EventLoop", "Kafka",
         "JSON", "HTTPClient", "Bytes", "Random", "TestSupport", "EmbeddedKafka", "ConsumerGroup",
       ]),
     tests(
-      "Services", "Ingest",
+      "Ingest", "Ingest",
       [
         "Ingest", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka", "JSON",
         "Records", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
-      "Services", "API",
+      "API", "API",
       [
         "Identity", "Access", "API", "APNS", "Diagnosis", "EmbeddedKafka", "Schedule", "ServiceKit",
         "Kafka", "JSON", "Records", "Signing", "Store", "HTTPClient", "TLS", "EventLoop", "Bytes",
         "Contract", "Settings", "Telemetry", "TestSupport", "DeviceTokens",
       ]),
     tests(
-      "Services", "Signer",
+      "Signer", "Signer",
       [
         "Signer", "ServiceKit", "Telemetry", "APNS", "Diagnosis", "Contract", "Kafka", "JSON",
         "Records", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
         "SignerDecisions",
       ]),
     tests(
-      "Services", "Sender",
+      "Sender", "Sender",
       [
         "Sender", "APNS", "Diagnosis", "Faults", "Contract", "Kafka", "JSON", "Records", "TLS",
         "HTTP1", "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport",
@@ -456,33 +457,33 @@ let package = Package(
         "Credentials",
       ]),
     tests(
-      "Services", "Feedback",
+      "Feedback", "Feedback",
       [
         "Identity", "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka",
         "JSON", "Records", "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
         "DeviceTokens",
       ]),
     tests(
-      "Services", "Scheduler",
+      "Schedule", "Scheduler",
       [
         "Identity", "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry",
         "Contract", "Kafka", "Records", "EventLoop", "Settings", "TestSupport", "Store",
         "DeviceTokens", "JSON", "Bytes", "ConsumerGroup",
       ]),
     tests(
-      "Services", "WebhookDelivery",
+      "Webhooks", "WebhookDelivery",
       [
         "Identity", "WebhookDelivery", "Webhooks", "ServiceKit", "Telemetry", "Contract", "Kafka",
         "JSON", "Bytes", "EventLoop", "Settings", "Signing", "TestSupport",
       ]),
     tests(
-      "Services", "CommandKit",
+      "Platform", "CommandKit",
       [
         "CommandKit", "Bytes", "Contract", "Diagnosis", "EmbeddedKafka", "EventLoop", "Kafka",
         "ServiceKit", "Settings", "Telemetry", "TestSupport",
       ]),
     tests(
-      "Services", "OperatorCommand",
+      "Operator", "OperatorCommand",
       [
         "Identity", "CommandKit", "OperatorCommand", "APNS", "Diagnosis", "Signing", "Contract",
         "Kafka", "EventLoop", "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records",
@@ -498,14 +499,14 @@ let package = Package(
         "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
         "Telemetry", "TestSupport", "Waiting",
       ]),
-    tests("Lab", "BrokerCore", ["BrokerCore", "Identity"]),
+    tests("Demo", "BrokerCore", ["BrokerCore", "Identity"]),
     tests(
-      "Lab", "Broker",
+      "Demo", "Broker",
       ["Broker", "BrokerCore", "EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
     tests(
-      "Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
+      "Demo", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
     tests(
-      "Lab", "LabCommand",
+      "Demo", "LabCommand",
       [
         "LabCommand", "CommandKit", "OperatorCommand", "EmbeddedKafka", "APNS", "Signing",
         "Contract", "Kafka", "HTTPClient", "HTTPServer", "ServiceKit", "TLS", "JSON", "Records",
