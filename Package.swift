@@ -91,14 +91,14 @@ enum Kind: String {
   case scripted
 }
 
-/// What other modules use is public: in Sources the compiler gets no name of the package, because `@inlinable` does
+/// What other modules use is public: the compiler gets no name of the package for a module, because `@inlinable` does
 /// nothing in a type that is `package` (docs/decisions/006).
 func target(_ kind: Kind, _ name: String, _ imports: [String], in folder: String) -> Target {
   let dependencies = imports.map { Target.Dependency.byName(name: $0) }
   func module(_ settings: [SwiftSetting], and more: [Target.Dependency] = []) -> Target {
     .target(
       name: name, dependencies: dependencies + more, path: "\(folder)/\(name)",
-      packageAccess: !folder.hasPrefix("Sources/"), swiftSettings: settings)
+      packageAccess: false, swiftSettings: settings)
   }
   func tests(exclude: [String] = []) -> Target {
     .testTarget(
