@@ -85,6 +85,8 @@ enum Kind: String {
   case service
   /// A program: parse, build, run.
   case program
+  /// Files in the program. Instead of imports there are their names: the target has `PackageResources.console_html`.
+  case files
   /// `tests APNS` is the target APNSTests.
   case tests
   /// Tests with scripts in their folder Python.
@@ -115,6 +117,10 @@ func target(_ kind: Kind, _ name: String, _ imports: [String], in folder: String
     .executableTarget(
       name: name, dependencies: dependencies, path: "\(folder)/\(name)", swiftSettings: outer,
       linkerSettings: hardenedLink)
+  case .files:
+    .target(
+      name: name, path: "\(folder)/\(name)", resources: imports.map { .embedInCode($0) },
+      packageAccess: false, swiftSettings: pure)
   case .tests: tests()
   case .scripted: tests(exclude: ["Python"])
   }
@@ -285,8 +291,9 @@ let flats: KeyValuePairs = [
   """,
   "Operator": """
     values    TokenFiles         APNS Contract
+    files     ConsoleFiles       console.html console.css console.js
     service   OperatorCommand    CommandKit APNS Contract Diagnosis EventLoop Kafka JSON Records HTTPClient HTTPServer
-                                 Identity Credentials Schedule Store TLS TokenFiles DeviceTokens
+                                 Identity Credentials Schedule Store TLS TokenFiles ConsoleFiles DeviceTokens
     program   martlet            OperatorCommand
     scripted  TokenFiles         Random TokenFiles SystemTestSupport TestSupport
     tests     OperatorCommand    Identity CommandKit OperatorCommand APNS Diagnosis Signing Contract Kafka EventLoop
