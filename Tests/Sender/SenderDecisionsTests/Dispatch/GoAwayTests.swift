@@ -3,7 +3,7 @@ import APNS
 import SenderDecisions
 import Testing
 
-/// GOAWAY, as a loop of the sender reacts to it. Its forms on the wire are in `Tests/Services/SenderTests/GoAwayTests`.
+/// GOAWAY, as a loop of the sender reacts to it. Its forms on the wire are in `SenderTests/GoAwayTests`.
 @Suite struct GoAwayTests {
   /// A connection answers its first push, holds the others, and leaves with the 20th.
   private func leaving(last: Int, reason: Reason?) -> ScriptedLoop {

@@ -10,7 +10,7 @@ import Testing
 
 @testable import Sender
 
-/// An outage whose connections the system refuses. All kinds are in `Tests/Core/SenderDecisionsTests/Dispatch/OutageTests.swift`.
+/// An outage whose connections the system refuses. All kinds are in `SenderDecisionsTests/Dispatch/OutageTests.swift`.
 @Suite(.onOwnThread) struct OutageTests {
   @Test
   func `all connections refused, then taken again: nothing is dead-lettered, all is delivered`()

@@ -9,7 +9,7 @@ import Testing
 
 @testable import Sender
 
-/// Devices in order. How lanes and devices share a loop is in `Tests/Core/SenderDecisionsTests/Dispatch/TenantFairnessTests.swift`.
+/// Devices in order. How lanes and devices share a loop is in `SenderDecisionsTests/Dispatch/TenantFairnessTests.swift`.
 @Suite(.onOwnThread) struct DeviceOrderTests {
   @Test func `--ordered: one in flight per device, in order; other devices are not slowed`() throws
   {

@@ -10,7 +10,7 @@ import Testing
 @testable import Sender
 
 /// A tenant in trouble does not slow another one with several loops: each holds its own partitions, connections and
-/// shares. Every kind of trouble is in `Tests/Core/SenderDecisionsTests/Dispatch/TenantFairnessTests.swift`, with one loop.
+/// shares. Every kind of trouble is in `SenderDecisionsTests/Dispatch/TenantFairnessTests.swift`, with one loop.
 @Suite(.onOwnThread) struct TenantFairnessTests {
   private static let tenant = "com.example.tenant"
   private static let flooding = "com.example.flooding"

@@ -9,7 +9,7 @@ import Testing
 @testable import Sender
 
 /// A broker that takes nothing, although it can be read: the bytes that a producer may hold stop the intake. The number
-/// of outcomes that do is in `Tests/Core/SenderDecisionsTests/Dispatch/TenantFairnessTests.swift`.
+/// of outcomes that do is in `SenderDecisionsTests/Dispatch/TenantFairnessTests.swift`.
 @Suite(.serialized) struct UnacknowledgedTests {
   /// What was taken before and is answered later comes on top of the bound.
   private static let inFlight = 500
