@@ -85,6 +85,25 @@ extension RequestReaderTests {
           + #""headers":{"apns-x":"\#(String(repeating: "v", count: 250))"}"#)
     }
     #expect(error(text(288)) == nil)
-    #expect(error(text(294))?.problem == .carriesTooMuch(bytes: 1_062, limit: 1_056))
+    let refused = error(text(294))
+    #expect(refused?.problem == .carriesTooMuch(bytes: 1_062, limit: 1_056))
+    // The sentence names all that counts.
+    #expect(
+      refused?.description
+        == "request: id, collapse_id, group, supersede, headers and data have 1062 bytes together, more than 1056"
+    )
+  }
+
+  @Test func `group and supersede count among what a request carries`() {
+    func text(_ groupCount: Int) -> String {
+      Self.request(
+        #","id":"\#(String(repeating: "i", count: 120))","collapse_id":"\#(String(repeating: "c", count: 64))","#
+          + #""group":"\#(String(repeating: "g", count: groupCount))","#
+          + #""supersede":"\#(String(repeating: "s", count: 64))","#
+          + #""data":{"k":"\#(String(repeating: "d", count: 504))"},"#
+          + #""headers":{"apns-x":"\#(String(repeating: "v", count: 250))"}"#)
+    }
+    #expect(error(text(40)) == nil)
+    #expect(error(text(41))?.problem == .carriesTooMuch(bytes: 1_057, limit: 1_056))
   }
 }
