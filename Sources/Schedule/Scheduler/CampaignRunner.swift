@@ -46,7 +46,7 @@ final class CampaignRunner {
   private var tools: Tools?
   private let figures = CampaignFigures()
   private var nextShown: Int64 = 0
-  private var controlRecords = CampaignControls()
+  private var controlRecords: CampaignControls
   private var runs: [CampaignKey: CampaignRun] = [:]
   private var lastRun = 0
   private var followed: CampaignReceipts.Subjects = [:]
@@ -66,6 +66,7 @@ final class CampaignRunner {
     self.counters = counters
     writer = try CampaignWriter(producer, names)
     notices = CampaignNotices(context.log)
+    controlRecords = CampaignControls(names.lanes)
     openTools = {
       Tools(
         audiences: try AudienceWorker(
