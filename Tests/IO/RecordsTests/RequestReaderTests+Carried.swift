@@ -96,12 +96,11 @@ extension RequestReaderTests {
 
   @Test func `group and supersede count among what a request carries`() {
     func text(_ groupCount: Int) -> String {
-      Self.request(
-        #","id":"\#(String(repeating: "i", count: 120))","collapse_id":"\#(String(repeating: "c", count: 64))","#
-          + #""group":"\#(String(repeating: "g", count: groupCount))","#
-          + #""supersede":"\#(String(repeating: "s", count: 64))","#
-          + #""data":{"k":"\#(String(repeating: "d", count: 504))"},"#
-          + #""headers":{"apns-x":"\#(String(repeating: "v", count: 250))"}"#)
+      let sizes = [("id", 120), ("collapse_id", 64), ("group", groupCount), ("supersede", 64)]
+      let texts = sizes.map { #","\#($0)":"\#(String(repeating: "x", count: $1))""# }
+      let data = #","data":{"k":"\#(String(repeating: "d", count: 504))"}"#
+      let headers = #","headers":{"apns-x":"\#(String(repeating: "v", count: 250))"}"#
+      return Self.request(texts.joined() + data + headers)
     }
     #expect(error(text(40)) == nil)
     #expect(error(text(41))?.problem == .carriesTooMuch(bytes: 1_057, limit: 1_056))
