@@ -85,6 +85,24 @@ extension RequestReaderTests {
           + #""headers":{"apns-x":"\#(String(repeating: "v", count: 250))"}"#)
     }
     #expect(error(text(288)) == nil)
-    #expect(error(text(294))?.problem == .carriesTooMuch(bytes: 1_062, limit: 1_056))
+    let refused = error(text(294))
+    #expect(refused?.problem == .carriesTooMuch(bytes: 1_062, limit: 1_056))
+    // The sentence names all that counts.
+    #expect(
+      refused?.description
+        == "request: id, collapse_id, group, supersede, headers and data have 1062 bytes together, more than 1056"
+    )
+  }
+
+  @Test func `group and supersede count among what a request carries`() {
+    func text(_ groupCount: Int) -> String {
+      let sizes = [("id", 120), ("collapse_id", 64), ("group", groupCount), ("supersede", 64)]
+      let texts = sizes.map { #","\#($0)":"\#(String(repeating: "x", count: $1))""# }
+      let data = #","data":{"k":"\#(String(repeating: "d", count: 504))"}"#
+      let headers = #","headers":{"apns-x":"\#(String(repeating: "v", count: 250))"}"#
+      return Self.request(texts.joined() + data + headers)
+    }
+    #expect(error(text(40)) == nil)
+    #expect(error(text(41))?.problem == .carriesTooMuch(bytes: 1_057, limit: 1_056))
   }
 }

@@ -264,6 +264,28 @@ import Testing
     #expect(scheduler.stop() == nil)
   }
 
+  /// Ingest sends it in the last lane; paces of other lanes do not count.
+  @Test func `a campaign that names no lane goes by the pace of the last one`() throws {
+    let fixture = try SchedulerFixture()
+    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
+    try Self.fill(devices, devices: 600)
+    for (lane, pace) in [("codes", "1/m"), ("bulk", "1/m"), ("night", "2/s")] {
+      try fixture.produce(
+        fixture.names.controls, key: "pace:lane:\(lane)", #"{"pace":"\#(pace)","at":1,"by":"ann"}"#)
+    }
+    let scheduler = try fixture.scheduler(
+      database, ["--devices", devices, "--lanes", "codes:8:1h,bulk:4,night:1"])
+    try Self.start(fixture, Self.campaign("sale"))
+    #expect(
+      eventually(withinMilliseconds: 30_000) {
+        (try? Self.shown(database, "sale"))??.progress.addressed == 60
+      })
+    usleep(500_000)
+    let shown = try #require(try Self.shown(database, "sale"))
+    #expect(shown.progress.addressed == 60 && shown.progress.state == .running)
+    #expect(scheduler.stop() == nil)
+  }
+
   @Test func `with its API key a campaign ends, and so do requests that wait for their time`()
     throws
   {

@@ -112,7 +112,7 @@ public enum UpCommand: Command {
     plan.topicPrefix = settings.names.prefix
     let lanes = ["--lanes", settings.lanes.texts.joined(separator: ",")]
     plan.brokerFlags = lanes
-    for program in ["martlet-ingest", "martlet-sender", "martlet-api"] {
+    for program in ["martlet-ingest", "martlet-sender", "martlet-api", "martlet-scheduler"] {
       plan.extra[program] = lanes
     }
     for program in ["martlet-ingest", "martlet-api"] {

@@ -54,7 +54,7 @@ final class ScriptedDestination {
     PeerAddress(bytes: [10, 0, 0, UInt8(number + 1)], port: 443)!
   }
 
-  private let step: UInt64
+  let step: UInt64
   private(set) var now: UInt64 = 1_000
   private(set) var dispatcher: Dispatcher
   private let hasCertificate: Bool
@@ -115,28 +115,6 @@ final class ScriptedDestination {
   /// What keeps its pushes back.
   var trouble: DestinationHealth.Trouble? { dispatcher.standing(ofPool: 0)?.health.trouble }
 
-  /// The most connects within so many milliseconds, not counting the first ones.
-  func mostConnects(within span: UInt64, from begin: Int = 0) -> Int {
-    var most = 0
-    var first = begin
-    for (index, at) in connects.enumerated().dropFirst(begin) {
-      while at - connects[first] >= span { first += 1 }
-      most = max(most, index - first + 1)
-    }
-    return most
-  }
-
-  /// The same for each address: the most connects to one of them.
-  func mostConnectsToOne(within span: UInt64) -> Int {
-    let times = Dictionary(grouping: zip(tried, connects), by: \.0)
-    return times.values.map { times in
-      let times = times.map(\.1)
-      return times.indices.map { first in
-        times[first...].prefix { $0 - times[first] < span }.count
-      }.max() ?? 0
-    }.max() ?? 0
-  }
-
   /// Connections that serve.
   var open: Int { sockets.values.count(where: \.isUp) }
   /// Connections that there are.
@@ -179,19 +157,6 @@ final class ScriptedDestination {
       supply += arriving
       turn()
     }
-  }
-
-  /// Runs, and returns the longest time in milliseconds in which no push of another app than this one was delivered.
-  func longestWait(within span: UInt64, butOf refused: Int) -> UInt64 {
-    let end = now + span
-    var (last, longest, before) = (now, 0 as UInt64, 0)
-    while now < end {
-      run(milliseconds: step)
-      let count = delivered.reduce(0) { $0 + ($1.key == refused ? 0 : $1.value) }
-      longest = max(longest, now - last)
-      if count > before { (last, before) = (now, count) }
-    }
-    return longest
   }
 
   /// The order of `SenderLoop.turn`.
