@@ -175,7 +175,6 @@ final class FeedbackModel: GroupProcess {
 
   var isIdle: Bool { machine.isIdle && refuted.isEmpty }
 
-  /// What was produced and not yet stored is stored by the time that the process is gone, or never.
   func crash(_ world: inout World) {
     guard storedAt != nil else { return }
     for record in outgoing.prefix(world.chance.below(outgoing.count + 1)) {

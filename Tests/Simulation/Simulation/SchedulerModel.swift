@@ -463,7 +463,6 @@ final class SchedulerModel: GroupProcess {
     }
   }
 
-  /// Records that were produced and not yet stored are stored by the time that the process is gone, or never.
   func crash(_ world: inout World) {
     for record in onTheWay(&world) { store(record.what, &world) }
   }
