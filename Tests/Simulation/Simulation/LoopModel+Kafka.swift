@@ -21,7 +21,7 @@ extension LoopModel {
       Outgoing(
         what: what, notification: push.notification, origin: dispatcher.push(slot).origin,
         place: push.place, log: push.log, storedAt: stored,
-        acknowledgedAt: stored + UInt64(world.chance.within(1...late)), isRefused: refused > 0))
+        acknowledgedAt: stored + UInt64(world.chance.within(1...late))))
   }
 
   func acknowledge(_ world: inout World) {
