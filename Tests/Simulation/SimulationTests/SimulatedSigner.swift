@@ -77,9 +77,7 @@ struct SimulatedSigner {
     }
     guard now >= caughtUpAt, pending == nil else { return appended }
     switch schedule.step(now: seconds(now)) {
-    case .mint(let order):
-      let stamp = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
-      pending = (stamp, now + latency, now)
+    case .mint(let stamp): pending = (stamp, now + latency, now)
     case .publish(let stamp):
       // One that it has, again: after a record of a signer that did not know yet that it is none.
       let known = topic.first { $0.stamp.issuedAt == stamp.issuedAt }
