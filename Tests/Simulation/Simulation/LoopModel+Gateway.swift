@@ -230,16 +230,15 @@ extension LoopModel {
   }
 
   func open(_ id: ConnectionID, _ world: inout World) {
-    let peer = dispatcher.connection(id).address
     let isCertificate =
       if case .certificate? = dispatcher.standing(ofPool: id.pool)?.credential { true } else {
         false
       }
-    let address = world.addresses.firstIndex(of: peer) ?? 0
+    let address = world.addresses.firstIndex(of: dispatcher.connection(id).address) ?? 0
     connections[id] = Connected(
       model: ConnectionModel(
         address: address, isCertificate: isCertificate, mood: world.mood, now: world.now,
-        &world.chance), address: peer)
+        &world.chance))
     noteConnect(id.pool, to: address, &world)
   }
 

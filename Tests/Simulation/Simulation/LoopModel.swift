@@ -26,7 +26,6 @@ final class LoopModel: GroupProcess {
 
   struct Connected {
     var model: ConnectionModel
-    var address: PeerAddress
     var token: ProviderTokenStamp?
     var open: Set<UInt32> = []
     /// When it first refused a push.
@@ -54,8 +53,6 @@ final class LoopModel: GroupProcess {
     /// When Kafka has it, and when the acknowledgement is here.
     var storedAt: UInt64
     var acknowledgedAt: UInt64
-    /// Kafka refused it at first.
-    var isRefused = false
     var isStored = false
   }
 

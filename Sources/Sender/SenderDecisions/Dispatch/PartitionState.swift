@@ -33,6 +33,12 @@ public struct GrantedPartition: Sendable {
     self.window = window
     self.windowDeadline = windowDeadline
   }
+
+  public init<Partition>(_ grant: Assignments<Partition>.Grant, _ topicKind: TopicKind) {
+    self.init(
+      topicKind: topicKind, resume: grant.resume, window: grant.window,
+      windowDeadline: grant.windowDeadline)
+  }
 }
 
 /// The progress of a partition.

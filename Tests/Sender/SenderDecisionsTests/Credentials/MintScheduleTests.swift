@@ -22,9 +22,9 @@ import Testing
     return schedule
   }
 
-  private func minted(_ schedule: MintSchedule, at now: Int64) -> MintSchedule.Order? {
-    guard case .mint(let order) = schedule.step(now: now) else { return nil }
-    return order
+  private func minted(_ schedule: MintSchedule, at now: Int64) -> ProviderTokenStamp? {
+    guard case .mint(let stamp) = schedule.step(now: now) else { return nil }
+    return stamp
   }
 
   @Test func `the schedule mints at once when there is no token`() {
@@ -125,8 +125,7 @@ import Testing
   @Test func `a clock that was ahead for a moment leaves the renewal as it was`() {
     var schedule = schedule(start)
     let day: Int64 = 86_400
-    let order = minted(schedule, at: start + day)
-    #expect(order?.issuedAt == start + day - 5)
+    #expect(minted(schedule, at: start + day)?.issuedAt == start + day - 5)
     schedule.published(stamp(start + day - 5, 2), at: 1)
     #expect(schedule.step(now: start + day + 12) == nil)
     #expect(schedule.hasToken(ofFutureAt: start + 12))
@@ -145,8 +144,7 @@ import Testing
   @Test func `a clock that steps back and returns ends with the good token`() {
     var schedule = schedule(start)
     // Two hours back: what is known lies in the future, so one is minted that senders never take.
-    let wrong = minted(schedule, at: start - 7_200)
-    #expect(wrong?.issuedAt == start - 7_205)
+    #expect(minted(schedule, at: start - 7_200)?.issuedAt == start - 7_205)
     schedule.published(stamp(start - 7_205, 2), at: 1)
     #expect(schedule.step(now: start - 7_190) == nil)
     #expect(schedule.step(now: start + 10) == .publish(stamp(start, 3)))
@@ -170,13 +168,13 @@ import Testing
       }
       if random.oneIn(50) { signer.requested(random.oneIn(2) ? .refused : .missing, now: now) }
       guard now >= down else { continue }
-      if let order = minted(signer, at: now) {
+      if let token = minted(signer, at: now) {
         if let last = topic.last {
           #expect(now - last.mintedAt >= 20 * minute, "seed \(seed)")
-          #expect(order.generation == last.stamp.generation + 1, "seed \(seed)")
+          #expect(token.generation == last.stamp.generation + 1, "seed \(seed)")
         }
-        topic.append((stamp(order.issuedAt, order.generation), now))
-        signer.published(topic[topic.count - 1].stamp, at: Int64(topic.count - 1))
+        topic.append((token, now))
+        signer.published(token, at: Int64(topic.count - 1))
       }
       let age = now - (topic.last?.stamp.issuedAt ?? now)
       #expect(age < 55 * minute, "seed \(seed)")
@@ -201,9 +199,9 @@ import Testing
       now += 1
       let clock = now + signerAhead
       switch signer.step(now: clock) {
-      case .mint(let order):
+      case .mint(let stamp):
         mints += 1
-        append(ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation))
+        append(stamp)
       case .publish(let stamp): append(stamp)
       case nil: break
       }

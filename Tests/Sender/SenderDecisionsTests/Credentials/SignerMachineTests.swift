@@ -29,21 +29,20 @@ import Testing
     var machine = owner()
     let first = machine.work(0, wall: 10_000)
     let work = try #require(first)
-    guard case .mint(let order) = work.step else {
+    guard case .mint(let stamp) = work.step else {
       Issue.record("\(work)")
       return
     }
     #expect(!work.clears && machine.work(0, wall: 10_000) == nil)
     machine.notPublished("a")
     #expect(machine.work(0, wall: 10_000) != nil)
-    let stamp = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
     machine.published(stamp, apps: ["app"], of: "a", at: 0)
     #expect(machine.work(0, wall: 10_001) == nil && machine.isSettled(wall: 10_001))
-    #expect(machine.newest(wall: 10_001).map(\.issuedAt) == [order.issuedAt])
+    #expect(machine.newest(wall: 10_001).map(\.issuedAt) == [stamp.issuedAt])
     #expect(machine.replace([("a", ["app", "other"])], now: 0) == [])
     let again = machine.work(0, wall: 10_001)?.step
     #expect(
-      again == .publish(ProviderTokenStamp(issuedAt: order.issuedAt, generation: 2)),
+      again == .publish(ProviderTokenStamp(issuedAt: stamp.issuedAt, generation: 2)),
       "the record has other apps")
   }
 
