@@ -35,10 +35,10 @@ import Testing
     let stranded = try KafkaProducer(
       KafkaConfiguration(bootstrap: Self.nowhere, clientID: "stranded"))
     defer { stranded.close() }
-    var watch = ClientWatch(fixture.configuration, context)
-    watch.look(isReached: false, now: 0)
+    var watch = ClusterWatch(fixture.configuration, [:], context)
+    watch.findStranded(isReached: false, now: 0)
     #expect(context.failure == nil)
-    watch.look(isReached: true, now: StrandedClients.patience)
+    watch.findStranded(isReached: true, now: StrandedClients.patience)
     #expect(context.failure?.description.contains("has found no broker for 60 s") == true)
     #expect(context.signals.isStopping)
   }
@@ -63,9 +63,9 @@ import Testing
     let kafka = KafkaConfiguration(bootstrap: Self.nowhere, clientID: "away")
     let admin = try KafkaAdmin(kafka)
     defer { admin.close() }
-    var watch = ClientWatch(kafka, context)
-    watch.look(isReached: false, now: 0)
-    watch.look(isReached: false, now: 2 * StrandedClients.patience)
+    var watch = ClusterWatch(kafka, [:], context)
+    watch.findStranded(isReached: false, now: 0)
+    watch.findStranded(isReached: false, now: 2 * StrandedClients.patience)
     #expect(context.failure == nil)
   }
 }

@@ -52,8 +52,8 @@ import Testing
     let place = try Place(program)
     let admin = try KafkaAdmin(place.kafka)
     defer { admin.close() }
-    var watch = RightsWatch(place.kafka, place.context.rights)
-    _ = try watch.look(admin)
+    var watch = ClusterWatch(place.kafka, [:], place.context)
+    _ = try watch.listTopics(admin)
     #expect(place.obstacle == nil)
     for right in place.rights.all {
       guard case .topic(let topic) = right.resource else { continue }
@@ -61,13 +61,13 @@ import Testing
       place.user.revoke(operation, right.resource)
       #expect(
         try eventually {
-          _ = try watch.look(admin)
+          _ = try watch.listTopics(admin)
           return place.obstacle == "needs \(operation.rawValue) on topic \(topic)"
         }, "\(topic): \(place.obstacle ?? "")")
       place.user.grant(operation, right.resource)
       #expect(
         try eventually {
-          _ = try watch.look(admin)
+          _ = try watch.listTopics(admin)
           return place.obstacle == nil
         }, "\(topic): \(place.obstacle ?? "")")
     }
@@ -79,7 +79,7 @@ import Testing
     place.user.revoke(.read, .topic(place.names.tokenRequests))
     let said = Mutex<String?>(nil)
     let status = place.context.status
-    try PartitionWatch.start(
+    try ClusterWatch.start(
       place.kafka, [:], place.context,
       begin: { _ in
         let obstacle = status.obstacles.first { $0.condition == "rights" }

@@ -10,7 +10,7 @@ import Testing
 
 @testable import ServiceKit
 
-@Suite struct PartitionWatchTests {
+@Suite struct ClusterWatchTests {
   private final class Heard: Sendable { let changes = Mutex<[TopicChange]>([]) }
 
   @Test func `a running service logs partitions that were added, and topics that are gone`()
@@ -24,7 +24,7 @@ import Testing
     let heard = Heard()
     // As the service found them when it started.
     let before = [fixture.name("more"): 2, fixture.name("fewer"): 12, fixture.name("same"): 2]
-    try PartitionWatch.start(fixture.configuration, before, context, intervalMilliseconds: 20) {
+    try ClusterWatch.start(fixture.configuration, before, context, intervalMilliseconds: 20) {
       change in heard.changes.withLock { $0.append(change) }
     }
     #expect(eventually { heard.changes.withLock { $0.count } == 2 })
