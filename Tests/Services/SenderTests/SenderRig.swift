@@ -238,18 +238,11 @@ final class SenderRig {
   func receipts(_ count: Int, withinMilliseconds limit: UInt64 = 20_000) throws -> [Receipt] {
     _ = producer.flush(timeoutMilliseconds: 10_000)
     let parser = JSONParser()
-    let tail = try KafkaTail(fixture.configuration, topic: names.receipts, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 100)
     var receipts: [Receipt] = []
-    let deadline = MonotonicClock.milliseconds() + limit
-    while receipts.count < count, MonotonicClock.milliseconds() < deadline {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count {
-        receipts += try Receipt.all(in: batch[index].value, parser: parser)
-      }
-      batch.release()
-    }
+    try fixture.configuration.read(
+      names.receipts, withinMilliseconds: limit,
+      { receipts += try Receipt.all(in: $0.value, parser: parser) },
+      until: { _ in receipts.count >= count })
     return receipts
   }
 }
