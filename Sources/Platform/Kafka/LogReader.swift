@@ -58,17 +58,9 @@ struct LogReader {
   /// The first offset of each partition whose record was written at this time (milliseconds since the epoch) or later;
   /// a partition is missing if the broker knows of none, or does not answer.
   func starts(since time: Int64) -> [Int32: Int64] {
-    let list = PartitionList(capacity: partitions)
-    for partition in 0..<Int32(partitions) {
-      list.add(TopicPartition(topic: topic, partition: partition)).pointee.offset = time
-    }
-    let code = rd_kafka_offsets_for_times(client.raw, list.raw, Self.patienceMilliseconds)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return [:] }
-    var starts: [Int32: Int64] = [:]
-    for entry in PartitionList.read(list.raw) where entry.err == RD_KAFKA_RESP_ERR_NO_ERROR {
-      if entry.offset >= 0 { starts[entry.identity.partition] = entry.offset }
-    }
-    return starts
+    let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
+    let starts = client.offsets(all, at: time, timeoutMilliseconds: Self.patienceMilliseconds)
+    return Dictionary(uniqueKeysWithValues: starts.map { ($0.key.partition, $0.value) })
   }
 
   /// The offset `count` records before a partition's end; nil if the end is unknown.
@@ -83,14 +75,8 @@ struct LogReader {
 
   /// The first offset a partition holds and the next to be written.
   func watermarks(_ partition: Int32, timeoutMilliseconds: Int32) throws(KafkaError) -> Watermarks {
-    var low: Int64 = 0
-    var high: Int64 = 0
-    let code = rd_kafka_query_watermark_offsets(
-      client.raw, topic, partition, &low, &high, timeoutMilliseconds)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(code, "cannot read the watermarks of \(topic)/\(partition)")
-    }
-    return Watermarks(low: low, high: high)
+    try client.watermarks(
+      TopicPartition(topic: topic, partition: partition), timeoutMilliseconds: timeoutMilliseconds)
   }
 
   /// Handles the client's own events; returns the last error among them.
