@@ -34,7 +34,7 @@ final class SignerWorker {
   private let parser = JSONParser()
 
   var issuer: TokenIssuer
-  var table: KafkaTable?
+  var table: FollowedTopic?
   private var nextOpening: UInt64 = 0
   private var batch = KafkaBatch(capacity: 64)
   /// What is on its way to the topic.
@@ -115,9 +115,7 @@ final class SignerWorker {
   private func openTable(_ now: UInt64) {
     guard issuer.machine.isOwner, table == nil, now >= nextOpening else { return }
     do throws(KafkaError) {
-      table = try KafkaTable(
-        cluster.configuration, topic: tokensTopic, partitions: cluster.partitions[tokensTopic],
-        wakeup: loop.wakeup)
+      table = try FollowedTopic(tokensTopic, cluster, wakeup: loop.wakeup)
     } catch {
       nextOpening = now + Self.retryMilliseconds
       log(SignerLog.tokensNotRead, ["error": "\(error)"])
@@ -126,7 +124,7 @@ final class SignerWorker {
 
   private func readTokens() {
     guard let table else { return }
-    table.pollRecords(timeoutMilliseconds: 0) { record in
+    table.follow { record in
       let credential = String(decoding: record.key, as: UTF8.self)
       guard record.value.baseAddress != nil else {
         return issuer.removed(credential, at: record.offset)
