@@ -18,21 +18,13 @@ final class ControlsView {
   /// The most campaigns whose controls are kept. Others are reported as if they had none.
   private static let mostCampaigns = 10_000
 
-  private let topic: FollowedTopic
+  let topic: FollowedTopic
   private(set) var paces: [PaceSubject: Pace] = [:]
   private var campaigns: [CampaignKey: (control: CampaignControl, at: Int64)] = [:]
 
   init(_ names: TopicNames, _ cluster: ClusterView, wakeup: Wakeup) throws(KafkaError) {
     topic = try FollowedTopic(names.controls, cluster, wakeup: wakeup)
   }
-
-  func close() { topic.close() }
-
-  /// Whether the cluster has the topic. Without it nothing is set.
-  var exists: Bool { topic.exists }
-
-  /// Whether everything written before the start has been read.
-  var isCaughtUp: Bool { topic.isCaughtUp }
 
   /// The control of a campaign since it was started.
   func control(of campaign: CampaignRecord) -> CampaignControl {

@@ -88,7 +88,7 @@ final class IngestLoop {
     _ invalidTokens: InvalidTokens, _ context: ServiceContext, _ loop: ServiceLoop
   ) {
     let deadline = MonotonicClock.milliseconds() + 30_000
-    while !invalidTokens.isCaughtUp && !context.signals.isStopping {
+    while !invalidTokens.topic.isCaughtUp && !context.signals.isStopping {
       loop.beat()
       invalidTokens.follow(timeoutMilliseconds: 20)
       if MonotonicClock.milliseconds() >= deadline {
@@ -108,7 +108,7 @@ final class IngestLoop {
     }
     _ = output.producer.flush(timeoutMilliseconds: output.failure == nil ? 1_000 : 0)
     output.producer.close()
-    invalidTokens.close()
+    invalidTokens.topic.close()
     if let failure = output.failure { throw failure }
   }
 

@@ -13,7 +13,7 @@ import ServiceKit
 ///
 /// Owner: the ingest loop.
 final class InvalidTokens {
-  private let topic: FollowedTopic
+  let topic: FollowedTopic
   private let hash = KeyHash.random()
   private var keys: KeySet
   private var released = ReleasedDevices()
@@ -29,7 +29,6 @@ final class InvalidTokens {
   }
 
   var count: Int { keys.count }
-  var isCaughtUp: Bool { topic.isCaughtUp }
   /// Tokens that found no room.
   var refused: Int { keys.refused }
 
@@ -89,6 +88,4 @@ final class InvalidTokens {
     return released.reason(
       hashed.low, created: scheduledAt, now: MonotonicClock.milliseconds())?.cause
   }
-
-  func close() { topic.close() }
 }

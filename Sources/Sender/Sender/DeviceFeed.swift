@@ -13,17 +13,9 @@ final class DeviceFeed {
   /// So much of the topic's past is read, in milliseconds: no push is older.
   static let past = Int64(ReleasedDevices.memory)
 
-  private let topic: FollowedTopic
-  private let log: Logger
+  let topic: FollowedTopic
 
-  init(_ topic: FollowedTopic, _ log: Logger) { (self.topic, self.log) = (topic, log) }
-
-  /// Whether partitions may be begun: what was removed before is known.
-  ///
-  /// - Parameter now: monotonic milliseconds.
-  func isReady(_ now: UInt64) -> Bool {
-    topic.isReady(now, log, orSays: SenderLog.devicesNotRead)
-  }
+  init(_ topic: FollowedTopic) { self.topic = topic }
 
   /// Hands on what has come. Waits for nothing.
   func turn(_ tell: (LoopMessage) -> Void) {

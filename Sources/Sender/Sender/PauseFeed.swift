@@ -8,7 +8,7 @@ import ServiceKit
 /// Follows `push.controls` for the loops: what operators pause and resume, campaigns that are paused or over, and paces.
 /// Owned by the control thread.
 final class PauseFeed {
-  private let topic: FollowedTopic
+  let topic: FollowedTopic
   private let context: ServiceContext
   private let counters: Counters<SenderMetrics>
   private let lanes: Lanes
@@ -29,13 +29,6 @@ final class PauseFeed {
     self.topic = topic
     self.context = context
     self.counters = counters
-  }
-
-  /// Whether partitions may be begun: what was paused before is known.
-  ///
-  /// - Parameter now: monotonic milliseconds.
-  func isReady(_ now: UInt64) -> Bool {
-    topic.isReady(now, context.log, orSays: SenderLog.pausesNotRead)
   }
 
   /// Hands on what has come. Waits for nothing.

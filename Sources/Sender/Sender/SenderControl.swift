@@ -52,7 +52,7 @@ final class SenderControl {
     self.loops = loops
     self.tokens = ProviderTokenFeed(tokens, settings.seal, context, counters: counters)
     pauses = PauseFeed(controls, topics.lanes, context, counters: counters)
-    self.devices = DeviceFeed(devices, context.log)
+    self.devices = DeviceFeed(devices)
     planner = PartitionPlanner(
       settings, topics, loops,
       WindowRebuild(kafka, window: settings.dedupWindow, log: context.log), context.log, counters)
@@ -105,7 +105,10 @@ final class SenderControl {
     countPartitions()
     // Nothing is begun before it is known what is paused, and whose devices have changed.
     let now = MonotonicClock.milliseconds()
-    let isReady = [pauses.isReady(now), devices.isReady(now)].allSatisfy(\.self)
+    let isReady = [
+      pauses.topic.isReady(now, context.log, orSays: SenderLog.pausesNotRead),
+      devices.topic.isReady(now, context.log, orSays: SenderLog.devicesNotRead),
+    ].allSatisfy(\.self)
     if isReady || context.signals.isStopping { try followGroup() }
     statistics.note(group.client.drainStatistics(), now: MonotonicClock.milliseconds())
     requests.turn()
