@@ -27,6 +27,8 @@ public final class KafkaTail {
   public private(set) var missed = 0
   /// True if every partition has been read to its end at least once.
   public var isCaughtUp: Bool { unfinished.isEmpty }
+  /// True if every partition has been read up to the offset that `ends` has for it.
+  public func hasRead(to ends: [Int64]) -> Bool { zip(expected, ends).allSatisfy { $0 >= $1 } }
   /// The last error; reading continues by itself.
   public var lastError: KafkaError? { reader.lastError }
 
