@@ -3,9 +3,7 @@ import Contract
 import Diagnosis
 import EventLoop
 import Kafka
-import Settings
 import Synchronization
-import Telemetry
 import TestSupport
 import Testing
 
@@ -33,10 +31,7 @@ import Testing
       var kafka = fixture.configuration
       kafka.common += user.properties
       self.kafka = kafka
-      let table = SettingTable([])
-      context = ServiceContext(
-        name: "test", log: Logger(service: "test", level: .error),
-        values: try table.read(CommandLineFlags([], for: table)))
+      context = try .test()
       context.rights.begin(rights, user: nil)
     }
 
