@@ -96,8 +96,7 @@ final class SenderRig {
     _ service: S.Type, _ flags: [String]
   ) throws -> ServiceContext {
     let table = CommonSettings.table(of: service)
-    let values = try table.read(
-      CommandLineFlags(flags, for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(flags, for: table))
     return ServiceContext(
       name: S.name, log: Logger(service: S.name, level: .error), values: values)
   }
@@ -123,8 +122,7 @@ final class SenderRig {
     try File.write(folder.file(file), Array(keys.utf8))
     let flags = ["--kafka", "localhost:1", "--token-key", folder.file(file)]
     return try SenderSettings(
-      SenderSettings.table.read(
-        CommandLineFlags(flags, for: SenderSettings.table), environment: [:], file: nil)
+      SenderSettings.table.read(CommandLineFlags(flags, for: SenderSettings.table))
     ).seal
   }
 

@@ -8,7 +8,7 @@ extension ServiceContext {
   /// The context of a service that has no settings and logs errors only.
   static func test(_ name: String = "test") throws -> ServiceContext {
     let table = SettingTable([])
-    let values = try table.read(CommandLineFlags([], for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags([], for: table))
     return ServiceContext(name: name, log: Logger(service: name, level: .error), values: values)
   }
 }
