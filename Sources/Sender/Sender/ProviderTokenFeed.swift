@@ -21,7 +21,7 @@ final class ProviderTokenFeed {
   private var seal: TokenSeal
   private var book = ProviderTokenBook()
   private var watch = ProviderTokenWatch()
-  private let status = CredentialStatus()
+  private let status = LatestSamples()
   /// The newest record of each credential whose newest no key of ours opens.
   private var unreadable: [String: ProviderTokenRecord] = [:]
   /// What has come in this turn.

@@ -9,6 +9,7 @@ import Records
 import ServiceKit
 import SignerDecisions
 import Signing
+import Telemetry
 
 /// The signer's one thread: membership in the signers' group, requests, the tokens' topic, minting.
 ///
@@ -24,7 +25,8 @@ final class SignerWorker {
   let context: ServiceContext
   let counters = Counters<SignerMetrics>()
   private let loop: ServiceLoop
-  private let telemetry = SignerTelemetry()
+  /// How old the provider tokens are.
+  private let telemetry = LatestSamples()
   private var nextTelemetry: UInt64 = 0
   let tokensTopic: String
   let cluster: ClusterView
@@ -104,8 +106,11 @@ final class SignerWorker {
   private func publishStatus(_ now: UInt64) {
     guard now >= nextTelemetry else { return }
     nextTelemetry = now + 1_000
+    let tokens = issuer.machine.isOwner ? issuer.machine.newest(wall: WallClock.seconds()) : []
     telemetry.publish(
-      issuer.machine.isOwner ? issuer.machine.newest(wall: WallClock.seconds()) : [])
+      tokens.prefix(SignerMetrics.namedCredentials).map {
+        MetricSample(SignerMetrics.tokenIssued, [$0.credential], Int($0.issuedAt))
+      })
   }
 
   // MARK: What is read
