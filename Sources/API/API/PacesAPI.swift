@@ -90,14 +90,14 @@ enum PacesAPI {
   }
 
   private static func demandTopic(_ request: APIRequest) throws(Problem) {
-    guard request.api.controls.exists else {
+    guard request.api.controls.topic.exists else {
       throw .unavailable("this cluster has no topic of paces; martlet topics create creates it")
     }
   }
 
   private static func demandKnown(_ request: APIRequest) throws(Problem) {
     try demandTopic(request)
-    guard request.api.controls.isCaughtUp else {
+    guard request.api.controls.topic.isCaughtUp else {
       throw .unavailable("which paces are set is not known yet")
     }
   }

@@ -68,10 +68,8 @@ public enum InspectCommand: Command {
     _ = try cluster.demand(
       settings.topic, "Martlet's own are \(TopicLookup.list(settings.names))")
     let tail = try orFail {
-      var kafka = cluster.configuration
-      kafka.preferBulkReadingOfTail()
-      return try KafkaTail(
-        kafka, topic: settings.topic, from: settings.fromEnd ? .end : .beginning)
+      try KafkaTail(
+        reading: settings.topic, of: cluster, from: settings.fromEnd ? .end : .beginning)
     }
     defer { tail.close() }
     if !settings.isJSON, !settings.isRaw { StandardOutput.line(RecordRow.head) }

@@ -38,10 +38,10 @@ final class CampaignRunner {
   private let inHand: StoredInHand
   private let counters: Counters<SchedulerMetrics>
   private let writer: CampaignWriter
-  private let openControls: () throws -> KafkaTable
+  private let openControls: () throws -> FollowedTopic
   private let openTools: () throws -> Tools
   /// Read from the first turn on: removed API keys end requests, too.
-  private var controls: KafkaTable?
+  private var controls: FollowedTopic?
   /// Created for the first campaign.
   private var tools: Tools?
   private let figures = CampaignFigures()
@@ -73,12 +73,7 @@ final class CampaignRunner {
           devices, audienceTopics, cluster.configuration, wakeup: wakeup),
         receipts: try CampaignReceipts.start(cluster.configuration, names.receipts, context.log))
     }
-    openControls = {
-      try KafkaTable(
-        cluster.configuration, topic: names.controls,
-        partitions: cluster.partitions[names.controls],
-        wakeup: wakeup)
-    }
+    openControls = { try FollowedTopic(names.controls, cluster, wakeup: wakeup) }
     context.counters.add(metrics: figures)
   }
 
@@ -216,11 +211,10 @@ final class CampaignRunner {
     return tools
   }
 
-  private func readControls(_ controls: KafkaTable) {
-    controls.poll(
-      timeoutMilliseconds: 0, forget: { controlRecords.forget() },
+  private func readControls(_ controls: FollowedTopic) {
+    controls.followEntries(
+      forget: { controlRecords.forget() },
       { key, value in
-        let key = String(decoding: key, as: UTF8.self)
         controlRecords.note(key, value)
         if let campaign = CampaignKey(key) { runs[campaign]?.isControlled = false }
       })

@@ -38,7 +38,7 @@ final class APIFixture {
     let values = try table.read(
       CommandLineFlags(
         ["--topic-prefix", kafka.prefix, "--keys", file, "--listen", "127.0.0.1:0"] + flags,
-        for: table), environment: [:], file: nil)
+        for: table))
     var settings = try APISettings(values)
     settings.kafka = kafka.configuration
     change(&settings)

@@ -37,16 +37,9 @@ import Testing
   }
 
   private func read(_ count: Int, _ topic: String, _ bootstrap: String) throws -> [Int64] {
-    let tail = try KafkaTail(configuration(bootstrap), topic: topic, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 500)
     var offsets: [Int64] = []
-    let deadline = MonotonicClock.milliseconds() + 10_000
-    while offsets.count < count, MonotonicClock.milliseconds() < deadline {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count { offsets.append(batch[index].offset) }
-      batch.release()
-    }
+    try configuration(bootstrap).read(
+      topic, { offsets.append($0.offset) }, until: { _ in offsets.count >= count })
     return offsets
   }
 

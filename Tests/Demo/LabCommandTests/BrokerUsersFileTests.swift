@@ -18,7 +18,7 @@ import Testing
     try File.write(file, Array(text.utf8), mode: mode)
     let table = CommonSettings.table(of: BrokerCommand.self)
     let flags = try CommandLineFlags(["--users", file], for: table)
-    return try BrokerCommand.settings(table.read(flags, environment: [:], file: nil))
+    return try BrokerCommand.settings(table.read(flags))
   }
 
   @Test func `the users of the file are the broker's`() throws {

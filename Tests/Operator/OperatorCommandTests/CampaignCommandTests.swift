@@ -17,7 +17,7 @@ import Testing
 @Suite struct CampaignCommandTests {
   private static func values(_ flags: [String]) throws -> SettingValues {
     let table = CommonSettings.table(of: CampaignStartCommand.self)
-    return try table.read(CommandLineFlags(flags, for: table), environment: [:], file: nil)
+    return try table.read(CommandLineFlags(flags, for: table))
   }
 
   /// What a scheduler's database has of a campaign.

@@ -59,8 +59,7 @@ private final class ChannelFixture {
 
   static func context<S: Service>(_ service: S.Type, _ flags: [String]) throws -> ServiceContext {
     let table = CommonSettings.table(of: service)
-    let values = try table.read(
-      CommandLineFlags(flags, for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(flags, for: table))
     return ServiceContext(
       name: S.name, log: Logger(service: "test", level: .error), values: values)
   }
@@ -296,7 +295,7 @@ private final class ChannelFixture {
   @Test func `what cannot be a channel or an app is refused before anything is sent`() throws {
     func settings(_ flags: [String]) throws {
       let table = ChannelsDeleteCommand.table
-      let values = try table.read(CommandLineFlags(flags, for: table), environment: [:], file: nil)
+      let values = try table.read(CommandLineFlags(flags, for: table))
       _ = try ChannelsDeleteCommand.settings(values)
     }
     try settings(["--app", "a.b", "--channel", "YQ=="])
@@ -313,7 +312,7 @@ private final class ChannelFixture {
       let table = ChannelsListCommand.table
       let flags = try CommandLineFlags(
         ["--app", "a.b", "--environment", environment], for: table)
-      let values = try table.read(flags, environment: [:], file: nil)
+      let values = try table.read(flags)
       #expect(try ChannelsListCommand.settings(values).common.gateway.description == gateway)
     }
   }

@@ -20,7 +20,7 @@ import Testing
 private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
   let table = CommonSettings.table(of: service)
   let arguments = table.operands == nil ? [] : ["x"]
-  let values = try table.read(CommandLineFlags(arguments, for: table), environment: [:], file: nil)
+  let values = try table.read(CommandLineFlags(arguments, for: table))
   return ServiceContext(name: S.name, log: Logger(service: "test", level: .error), values: values)
 }
 
@@ -43,7 +43,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     let table = CommonSettings.table(of: ImportCommand.self)
     let all = [folder.file("in"), "--kafka", "127.0.0.1:1", "--no-progress"] + flags
     return try ImportCommand.settings(
-      table.read(CommandLineFlags(all, for: table), environment: [:], file: nil))
+      table.read(CommandLineFlags(all, for: table)))
   }
 
   @Test func `a check reads the file without Kafka and counts what an import would refuse`() throws
@@ -87,7 +87,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
         [
           folder.file("in"), "--topic-prefix", fixture.prefix, "--kafka",
           fixture.configuration.bootstrap,
-        ], for: table), environment: [:], file: nil)
+        ], for: table))
     let failure = #expect(throws: ServiceFailure.self) {
       try ImportCommand.run(try ImportCommand.settings(values), try context(ImportCommand.self))
     }
@@ -294,7 +294,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
             "receipts", "--topic-prefix", fixture.prefix, "--kafka",
             fixture.configuration.bootstrap,
           ]
-            + flags, for: table), environment: [:], file: nil)
+            + flags, for: table))
       let tail = try KafkaTail(
         fixture.configuration, topic: fixture.name("receipts"), from: .beginning)
       var text = ""

@@ -51,8 +51,7 @@ private final class DeadLetterFixture {
   private func context<S: Service>(_ service: S.Type, _ flags: [String]) throws -> ServiceContext {
     let table = CommonSettings.table(of: service)
     let values = try table.read(
-      CommandLineFlags(["--topic-prefix", kafka.prefix] + flags, for: table), environment: [:],
-      file: nil)
+      CommandLineFlags(["--topic-prefix", kafka.prefix] + flags, for: table))
     return ServiceContext(
       name: S.name, log: Logger(service: "test", level: .error), values: values)
   }

@@ -118,7 +118,7 @@ enum Letter {
   @Test func `the flags are read, and what is no time is named`() throws {
     let table = DeadLettersListCommand.table
     func read(_ flags: [String]) throws -> DeadLetterFilter {
-      let values = try table.read(CommandLineFlags(flags, for: table), environment: [:], file: nil)
+      let values = try table.read(CommandLineFlags(flags, for: table))
       return try DeadLettersListCommand.settings(values).filter
     }
     let all = try read([

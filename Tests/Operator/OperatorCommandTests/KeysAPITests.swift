@@ -40,7 +40,7 @@ import Testing
     let values = try KeysAPICommand.table.read(
       CommandLineFlags(
         ["shop", "--apps", "com.example.shop", "--expires-in", text, "--file", file],
-        for: KeysAPICommand.table), environment: [:], file: nil)
+        for: KeysAPICommand.table))
     let settings = try KeysAPICommand.settings(values)
     let before = WallClock.milliseconds()
     try APIKeyEntry.add(settings.entry.json(of: "a"), named: "shop", to: file)

@@ -21,7 +21,7 @@ import Testing
         [
           "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
           fixture.configuration.bootstrap,
-        ], for: table), environment: [:], file: nil)
+        ], for: table))
     let context = ServiceContext(
       name: "schedule", log: Logger(service: "test", level: .error), values: values)
     let settings = try ScheduleCancelCommand.settings(values)
@@ -48,9 +48,7 @@ import Testing
     let table = CommonSettings.table(of: ScheduleListCommand.self)
     func settings(_ flags: [String]) throws -> ScheduleListCommand.Settings {
       try ScheduleListCommand.settings(
-        table.read(
-          CommandLineFlags(["x", "--database", "x.db"] + flags, for: table), environment: [:],
-          file: nil))
+        table.read(CommandLineFlags(["x", "--database", "x.db"] + flags, for: table)))
     }
     #expect(throws: SettingErrors.self) { try settings([]) }
     #expect(throws: SettingErrors.self) { try settings(["--app", "a b"]) }

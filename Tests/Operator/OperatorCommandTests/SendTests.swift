@@ -18,8 +18,7 @@ import Testing
 
   private func values(_ flags: [String]) throws -> SettingValues {
     let table = CommonSettings.table(of: SendCommand.self)
-    return try table.read(
-      CommandLineFlags(["--app", "a.b"] + flags, for: table), environment: [:], file: nil)
+    return try table.read(CommandLineFlags(["--app", "a.b"] + flags, for: table))
   }
 
   private func request(_ flags: [String]) throws -> JSONValue {

@@ -27,8 +27,7 @@ import Testing
       try File.write(file, Array(content.utf8))
       let table = CommonSettings.table(of: TokensImportCommand.self)
       let values = try table.read(
-        CommandLineFlags([file, "--app", "a.b", "--progress=false"], for: table), environment: [:],
-        file: nil)
+        CommandLineFlags([file, "--app", "a.b", "--progress=false"], for: table))
       let context = ServiceContext(
         name: "tokens", log: Logger(service: "test", level: .error), values: values)
       return try TokensImportCommand.check(TokensImportCommand.settings(values), context)
@@ -46,8 +45,7 @@ import Testing
     let table = CommonSettings.table(of: TokensImportCommand.self)
     let prefix = fixture.map { ["--topic-prefix", $0.prefix] } ?? ["--dry-run"]
     let values = try table.read(
-      CommandLineFlags([file, "--progress=false"] + prefix + flags, for: table),
-      environment: [:], file: nil)
+      CommandLineFlags([file, "--progress=false"] + prefix + flags, for: table))
     let settings = try TokensImportCommand.settings(values)
     let context = ServiceContext(
       name: "tokens", log: Logger(service: "test", level: .error), values: values)
@@ -172,8 +170,7 @@ import Testing
     try store.put(Self.device(1), state)
     func run<S: Service>(_ command: S.Type, _ flags: [String]) throws {
       let table = CommonSettings.table(of: S.self)
-      let values = try table.read(
-        CommandLineFlags(["--database", location] + flags, for: table), environment: [:], file: nil)
+      let values = try table.read(CommandLineFlags(["--database", location] + flags, for: table))
       let context = ServiceContext(
         name: S.name, log: Logger(service: "test", level: .error), values: values)
       try S.run(S.settings(values), context)

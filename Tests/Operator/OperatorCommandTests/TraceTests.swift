@@ -152,8 +152,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     -> [TraceStory]
   {
     let table = CommonSettings.table(of: TraceCommand.self)
-    let values = try table.read(
-      CommandLineFlags(["x"], for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(["x"], for: table))
     let context = ServiceContext(
       name: "trace", log: Logger(service: "test", level: .error), values: values)
     let cluster = try KafkaCluster(fixture.configuration, context)
@@ -264,8 +263,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     throws
   {
     let table = CommonSettings.table(of: TraceCommand.self)
-    let values = try table.read(
-      CommandLineFlags(["--token", text], for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(["--token", text], for: table))
     #expect(throws: SettingErrors.self) { try TraceCommand.settings(values) }
   }
 }

@@ -29,7 +29,7 @@ import Testing
     try fixture.createTopic("receipts", partitions: max(4, count / 20_000))
     try fill(receipts, fixture)
     let table = CommonSettings.table(of: TraceCommand.self)
-    let values = try table.read(CommandLineFlags(["x"], for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(["x"], for: table))
     let context = ServiceContext(
       name: "trace", log: Logger(service: "test", level: .error), values: values)
     let begin = MonotonicClock.milliseconds()

@@ -8,8 +8,7 @@ import Testing
   private func counts(_ text: String?) throws -> [String: Int32] {
     let table = SettingTable([PartitionCounts.setting.setting])
     let arguments = text.map { ["--partitions", $0] } ?? []
-    let values = try table.read(
-      CommandLineFlags(arguments, for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(arguments, for: table))
     let topics = try PartitionCounts.specifications(TopicNames(), values)
     return Dictionary(uniqueKeysWithValues: topics.map { ($0.name, $0.partitions) })
   }

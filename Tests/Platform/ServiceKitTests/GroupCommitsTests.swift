@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Kafka
-import Settings
 import Telemetry
 import Testing
 
@@ -13,10 +12,7 @@ import Testing
   private let refusal = KafkaError(code: 15, message: "refused", isRetriable: true)
 
   init() throws {
-    let table = SettingTable([])
-    context = ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error),
-      values: try table.read(CommandLineFlags([], for: table)))
+    context = try .test()
     context.group.join("g", topics: ["t"])
   }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Kafka
 import Random
-import Settings
-import Telemetry
 import Testing
 
 @testable import ConsumerGroup
@@ -101,23 +99,12 @@ private struct SessionWorld {
   init(seed: UInt64, name: String? = nil) throws {
     random = SeededGenerator(seed: seed ^ 0x5e55)
     model = GroupModel(seed: seed)
-    let table = SettingTable(CommonSettings.table(of: Nothing.self).settings)
-    let values = try table.read(CommandLineFlags([], for: table), environment: [:], file: nil)
-    context = ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error), values: values)
+    context = try .test()
     var plan = GroupPlan(
       group: "g", topics: ["t"], instanceID: name, commitInterval: 100, rebalancePatience: 1_500,
       stopPatience: 5_000, cost: "does it again")
     plan.lostPatience = 500
     session = GroupSession(plan, model, nil, context)
-  }
-
-  private enum Nothing: Service {
-    static let name = "nothing"
-    static let summary = "Nothing."
-    static let table = SettingTable([])
-    static func settings(_ values: SettingValues) throws(SettingErrors) {}
-    static func run(_ nothing: Void, _ context: ServiceContext) throws(ServiceFailure) {}
   }
 
   var problem: String? { model.problem }

@@ -3,29 +3,12 @@ import ConsumerGroup
 import EmbeddedKafka
 import EventLoop
 import Kafka
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
 @testable import ServiceKit
 
 @Suite struct RetentionAlarmTests {
-  private func context() throws -> ServiceContext {
-    let table = SettingTable(CommonSettings.table(of: Reading.self).settings)
-    let values = try table.read(CommandLineFlags([], for: table), environment: [:], file: nil)
-    return ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error), values: values)
-  }
-
-  private enum Reading: Service {
-    static let name = "reading"
-    static let summary = "Reads."
-    static let table = SettingTable([])
-    static func settings(_ values: SettingValues) throws(SettingErrors) {}
-    static func run(_ nothing: Void, _ context: ServiceContext) throws(ServiceFailure) {}
-  }
-
   @Test func `a slow broker does not stop the reading, and its late answer counts`() throws {
     let fixture = try KafkaFixture(topics: [("slow", 12)], embedded: true)
     let partitions = (0..<12 as Range<Int32>).map {
@@ -34,7 +17,7 @@ import Testing
     let plan = GroupPlan(
       group: "group", topics: [], instanceID: nil, commitInterval: 100, rebalancePatience: 100,
       stopPatience: 100, cost: "reads them again")
-    let alarm = try RetentionAlarm(context(), plan, fixture.configuration, wakeup: Wakeup())
+    let alarm = try RetentionAlarm(.test(), plan, fixture.configuration, wakeup: Wakeup())
     defer { alarm.close() }
     let slowness: Int32 = 2_000
     fixture.broker!.setRoundTrip(milliseconds: slowness)

@@ -3,9 +3,7 @@ import Contract
 import Diagnosis
 import EventLoop
 import Kafka
-import Settings
 import Synchronization
-import Telemetry
 import TestSupport
 import Testing
 
@@ -33,10 +31,7 @@ import Testing
       var kafka = fixture.configuration
       kafka.common += user.properties
       self.kafka = kafka
-      let table = SettingTable([])
-      context = ServiceContext(
-        name: "test", log: Logger(service: "test", level: .error),
-        values: try table.read(CommandLineFlags([], for: table)))
+      context = try .test()
       context.rights.begin(rights, user: nil)
     }
 
@@ -52,8 +47,8 @@ import Testing
     let place = try Place(program)
     let admin = try KafkaAdmin(place.kafka)
     defer { admin.close() }
-    var watch = RightsWatch(place.kafka, place.context.rights)
-    _ = try watch.look(admin)
+    var watch = ClusterWatch(place.kafka, [:], place.context)
+    _ = try watch.listTopics(admin)
     #expect(place.obstacle == nil)
     for right in place.rights.all {
       guard case .topic(let topic) = right.resource else { continue }
@@ -61,13 +56,13 @@ import Testing
       place.user.revoke(operation, right.resource)
       #expect(
         try eventually {
-          _ = try watch.look(admin)
+          _ = try watch.listTopics(admin)
           return place.obstacle == "needs \(operation.rawValue) on topic \(topic)"
         }, "\(topic): \(place.obstacle ?? "")")
       place.user.grant(operation, right.resource)
       #expect(
         try eventually {
-          _ = try watch.look(admin)
+          _ = try watch.listTopics(admin)
           return place.obstacle == nil
         }, "\(topic): \(place.obstacle ?? "")")
     }
@@ -79,7 +74,7 @@ import Testing
     place.user.revoke(.read, .topic(place.names.tokenRequests))
     let said = Mutex<String?>(nil)
     let status = place.context.status
-    try PartitionWatch.start(
+    try ClusterWatch.start(
       place.kafka, [:], place.context,
       begin: { _ in
         let obstacle = status.obstacles.first { $0.condition == "rights" }

@@ -41,7 +41,7 @@ import Testing
       storesLast ? "last" : "none", "--channels-gateway",
       "localhost:\(rig.simulator.managementAddress.port)",
     ]
-    let values = try table.read(CommandLineFlags(flags, for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(flags, for: table))
     let context = ServiceContext(
       name: "channels", log: Logger(service: "channels", level: .error), values: values)
     try ChannelsCreateCommand.run(try ChannelsCreateCommand.settings(values), context)

@@ -96,7 +96,7 @@ import Testing
         [
           "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
           "--no-progress", "--yes",
-        ] + flags, for: table), environment: [:], file: nil)
+        ] + flags, for: table))
     let context = ServiceContext(
       name: "replay", log: Logger(service: "replay", level: .error), values: values)
     try ReceiptsReplayCommand.run(try ReceiptsReplayCommand.settings(values), context)

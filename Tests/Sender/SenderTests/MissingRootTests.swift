@@ -19,8 +19,7 @@ import Testing
     let settings = try SenderSettings(
       SenderSettings.table.read(
         CommandLineFlags(
-          ["--kafka", "localhost:1", "--gateway-roots", roots] + flags, for: SenderSettings.table),
-        environment: [:], file: nil))
+          ["--kafka", "localhost:1", "--gateway-roots", roots] + flags, for: SenderSettings.table)))
     let access = try GatewayAccess(roots: roots, certificates: [])
     return SenderService.missingRoot(settings, access.tls)?.commonName
   }

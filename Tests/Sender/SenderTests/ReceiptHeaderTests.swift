@@ -93,8 +93,7 @@ import Testing
     func settings(_ flags: [String]) throws -> SenderSettings {
       try SenderSettings(
         SenderSettings.table.read(
-          CommandLineFlags(["--kafka", "localhost:1"] + flags, for: SenderSettings.table),
-          environment: [:], file: nil))
+          CommandLineFlags(["--kafka", "localhost:1"] + flags, for: SenderSettings.table)))
     }
     let usual = try settings([])
     #expect("\(usual.gateway(.production))" == "api.push.apple.com:443")

@@ -21,7 +21,7 @@ import Testing
         [
           "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
           "--no-progress", "--yes",
-        ], for: table), environment: [:], file: nil)
+        ], for: table))
     let context = ServiceContext(
       name: "replay", log: Logger(service: "replay", level: .error), values: values)
     try DeadLettersReplayCommand.run(try DeadLettersReplayCommand.settings(values), context)

@@ -22,8 +22,7 @@ import Testing
 @Suite(.serialized) struct SenderCheckTests {
   private func context(_ flags: [String]) throws -> ServiceContext {
     let table = CommonSettings.table(of: SenderService.self)
-    let values = try table.read(
-      CommandLineFlags(flags, for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(flags, for: table))
     return ServiceContext(
       name: "martlet-sender", log: Logger(service: "test", level: .error), values: values)
   }

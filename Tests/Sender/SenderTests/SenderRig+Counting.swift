@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import EventLoop
 import JSON
 import Kafka
 import Records
@@ -47,19 +46,13 @@ extension SenderRig {
     _ = producer.flush(timeoutMilliseconds: 10_000)
     var missing = Set(wanted.map { NotificationID(Self.id($0)) })
     let parser = JSONParser()
-    let tail = try KafkaTail(fixture.configuration, topic: names.receipts, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 100)
     var receipts: [Receipt] = []
-    let deadline = MonotonicClock.milliseconds() + limit
-    while !missing.isEmpty, MonotonicClock.milliseconds() < deadline {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count {
-        for receipt in try Receipt.all(in: batch[index].value, parser: parser)
+    try fixture.configuration.read(
+      names.receipts, withinMilliseconds: limit,
+      { record in
+        for receipt in try Receipt.all(in: record.value, parser: parser)
         where missing.remove(receipt.apnsID) != nil { receipts.append(receipt) }
-      }
-      batch.release()
-    }
+      }, until: { _ in missing.isEmpty })
     return receipts
   }
 }

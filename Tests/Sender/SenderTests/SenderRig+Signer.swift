@@ -25,7 +25,7 @@ extension SenderRig {
       "--kafka.session.timeout.ms=\(fixture.sessionMilliseconds)",
     ]
     return try SignerThread(
-      table.read(CommandLineFlags(given + flags, for: table), environment: [:], file: nil))
+      table.read(CommandLineFlags(given + flags, for: table)))
   }
 }
 

@@ -96,8 +96,7 @@ final class SenderRig {
     _ service: S.Type, _ flags: [String]
   ) throws -> ServiceContext {
     let table = CommonSettings.table(of: service)
-    let values = try table.read(
-      CommandLineFlags(flags, for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(flags, for: table))
     return ServiceContext(
       name: S.name, log: Logger(service: S.name, level: .error), values: values)
   }
@@ -123,8 +122,7 @@ final class SenderRig {
     try File.write(folder.file(file), Array(keys.utf8))
     let flags = ["--kafka", "localhost:1", "--token-key", folder.file(file)]
     return try SenderSettings(
-      SenderSettings.table.read(
-        CommandLineFlags(flags, for: SenderSettings.table), environment: [:], file: nil)
+      SenderSettings.table.read(CommandLineFlags(flags, for: SenderSettings.table))
     ).seal
   }
 
@@ -238,18 +236,11 @@ final class SenderRig {
   func receipts(_ count: Int, withinMilliseconds limit: UInt64 = 20_000) throws -> [Receipt] {
     _ = producer.flush(timeoutMilliseconds: 10_000)
     let parser = JSONParser()
-    let tail = try KafkaTail(fixture.configuration, topic: names.receipts, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 100)
     var receipts: [Receipt] = []
-    let deadline = MonotonicClock.milliseconds() + limit
-    while receipts.count < count, MonotonicClock.milliseconds() < deadline {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count {
-        receipts += try Receipt.all(in: batch[index].value, parser: parser)
-      }
-      batch.release()
-    }
+    try fixture.configuration.read(
+      names.receipts, withinMilliseconds: limit,
+      { receipts += try Receipt.all(in: $0.value, parser: parser) },
+      until: { _ in receipts.count >= count })
     return receipts
   }
 }

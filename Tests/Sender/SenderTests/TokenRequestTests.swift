@@ -25,7 +25,7 @@ import Testing
     let flags = try CommandLineFlags([], for: table)
     return ServiceContext(
       name: "sender", log: Logger(service: "sender", level: .error),
-      values: try table.read(flags, environment: [:], file: nil))
+      values: try table.read(flags))
   }
 
   @Test func `a request that Kafka does not take is counted, and arrives when Kafka takes it`()

@@ -59,7 +59,7 @@ final class SignerFixture {
         "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
         "--credentials", credentialsPath, "--kafka.session.timeout.ms=\(kafka.sessionMilliseconds)",
       ] + more, for: table)
-    return try table.read(flags, environment: [:], file: nil)
+    return try table.read(flags)
   }
 
   func start(_ more: [String] = []) throws -> RunningSigner {

@@ -20,8 +20,7 @@ import Testing
 
   private func start(_ flags: [String] = []) throws -> (Simulator, ServiceContext) {
     let table = CommonSettings.table(of: SimulatorService.self)
-    let values = try table.read(
-      CommandLineFlags(["--dev", path] + flags, for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(["--dev", path] + flags, for: table))
     let context = ServiceContext(
       name: "apns-simulator", log: Logger(service: "apns-simulator", level: .error),
       values: values)
@@ -103,16 +102,14 @@ import Testing
 
   @Test func `a suite gets no lines of counters`() throws {
     let table = CommonSettings.table(of: SimulatorService.self)
-    let values = try table.read(
-      CommandLineFlags(["--dev", path], for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(["--dev", path], for: table))
     #expect(try SimulatorService.isQuiet(SimulatorSettings(values)))
     #expect(!SimulatorService.isQuiet(SimulatorSettings()))
   }
 
   @Test func `without a folder the certificate stays required`() throws {
     let table = CommonSettings.table(of: SimulatorService.self)
-    let values = try table.read(
-      CommandLineFlags(["--certificate-key", "/dev/null"], for: table), environment: [:], file: nil)
+    let values = try table.read(CommandLineFlags(["--certificate-key", "/dev/null"], for: table))
     let error = #expect(throws: SettingErrors.self) { _ = try SimulatorSettings(values) }
     #expect("\(error!)".contains("is required; give --certificate FILE"))
   }

@@ -144,7 +144,7 @@ import Testing
     let table = CommonSettings.table(of: SimulatorService.self)
     let error = #expect(throws: SettingErrors.self) {
       let flags = try CommandLineFlags(["--profile", "slow-knight"], for: table)
-      _ = try table.read(flags, environment: [:], file: nil)
+      _ = try table.read(flags)
     }
     let text = error.map { "\($0)" } ?? ""
     #expect(text.contains("profile") && text.contains("must be one of full, fast, slow-night"))

@@ -51,7 +51,7 @@ final class RunningGateway {
         "--certificate", folder.file("cert.pem"), "--certificate-key", folder.file("key.pem"),
         "--client-roots", rootPath,
       ] + more, for: table)
-    let values = try table.read(flags, environment: [:], file: nil)
+    let values = try table.read(flags)
     var settings = try SimulatorSettings(values)
     change(&settings)
     context = ServiceContext(

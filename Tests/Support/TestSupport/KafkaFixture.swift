@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 public import EmbeddedKafka
-import EventLoop
 import Glibc
 public import Kafka
 
@@ -129,16 +128,10 @@ public final class KafkaFixture {
   public func read(
     _ topic: String, count: Int, timeoutMilliseconds: UInt64 = 10_000
   ) throws -> [ReadRecord] {
-    let tail = try KafkaTail(configuration, topic: topic, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 500)
     var records: [ReadRecord] = []
-    let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
-    while records.count < count && MonotonicClock.milliseconds() < deadline {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count { records.append(ReadRecord(batch[index])) }
-      batch.release()
-    }
+    try configuration.read(
+      topic, withinMilliseconds: timeoutMilliseconds, { records.append(ReadRecord($0)) },
+      until: { _ in records.count >= count })
     return records
   }
 

@@ -2,29 +2,24 @@
 import ConsumerGroup
 import EventLoop
 import Kafka
-import Settings
 import Synchronization
-import Telemetry
 import TestSupport
 import Testing
 
 @testable import ServiceKit
 
-@Suite struct PartitionWatchTests {
+@Suite struct ClusterWatchTests {
   private final class Heard: Sendable { let changes = Mutex<[TopicChange]>([]) }
 
   @Test func `a running service logs partitions that were added, and topics that are gone`()
     throws
   {
     let fixture = try KafkaFixture(topics: [("more", 4), ("fewer", 1), ("same", 2)])
-    let table = SettingTable([])
-    let context = ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error),
-      values: try table.read(CommandLineFlags([], for: table)))
+    let context = try ServiceContext.test()
     let heard = Heard()
     // As the service found them when it started.
     let before = [fixture.name("more"): 2, fixture.name("fewer"): 12, fixture.name("same"): 2]
-    try PartitionWatch.start(fixture.configuration, before, context, intervalMilliseconds: 20) {
+    try ClusterWatch.start(fixture.configuration, before, context, intervalMilliseconds: 20) {
       change in heard.changes.withLock { $0.append(change) }
     }
     #expect(eventually { heard.changes.withLock { $0.count } == 2 })

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Credentials
 import ServiceKit
-import Synchronization
 import TLS
 import Telemetry
 
-/// How old provider tokens are and when certificates expire, for `/metrics`. The control thread writes.
-final class CredentialStatus: MetricSource {
-  private let latest = Mutex<[MetricSample]>([])
-
-  var samples: [MetricSample] { latest.withLock { $0 } }
-
+/// How old provider tokens are and when certificates expire. The control thread publishes.
+extension LatestSamples {
   /// Once a second.
   func publish(_ book: borrowing ProviderTokenBook) {
     var samples: [MetricSample] = []
@@ -24,7 +19,7 @@ final class CredentialStatus: MetricSource {
         MetricSample(
           SenderMetrics.tokenGeneration, [entry.credential], Int(clamping: entry.stamp.generation)))
     }
-    latest.withLock { $0 = samples }
+    publish(samples)
   }
 
   /// Once a minute.
@@ -38,6 +33,6 @@ final class CredentialStatus: MetricSource {
       ]
       return ends.map { MetricSample($0, [name], Int($1)) }
     }
-    latest.withLock { $0 = samples }
+    publish(samples)
   }
 }
