@@ -15,8 +15,8 @@ public struct ScheduleMachine: Sendable {
     public let partition: Int32
     public let key: ExactText
     public let row: ScheduleRow
-    /// The record's value.
-    public let content: String
+    /// The record's value; empty once the request is released.
+    public fileprivate(set) var content: String
 
     public init(partition: Int32, key: ExactText, row: ScheduleRow, content: String) {
       (self.partition, self.key, self.row, self.content) = (partition, key, row, content)
@@ -49,12 +49,24 @@ public struct ScheduleMachine: Sendable {
   private enum State: Sendable { case waiting, releasing, released, ending, ended }
 
   private struct Slot: Sendable {
-    let entry: Entry
+    var entry: Entry
     let serial: UInt64
-    let bytes: Int
+    var bytes: Int
     var state = State.waiting
     /// The key has a newer record, or was removed: no tombstone is needed.
     var isReplaced = false
+    /// Kafka has the request: what is left is its tombstone.
+    var isReleased = false
+
+    /// - Returns: the bytes that it needs no more.
+    mutating func becomeReleased() -> Int {
+      state = .released
+      isReleased = true
+      let freed = min(bytes, entry.content.utf8.count)
+      entry.content = ""
+      bytes -= freed
+      return freed
+    }
   }
 
   private struct Key: Hashable, Sendable {
@@ -87,6 +99,8 @@ public struct ScheduleMachine: Sendable {
   static var ahead: Int64 { 3_000 }
   /// Everything written until this long before an entry is due is read before its release.
   static var grace: Int64 { 1_000 }
+  /// How long tombstones wait while requests are due.
+  static var endingPatience: Int64 { 2_000 }
   /// How long before an entry is due the end offsets are asked for.
   static var askAhead: Int64 { 500 }
 
@@ -101,7 +115,10 @@ public struct ScheduleMachine: Sendable {
   private var slots: [Slot?] = []
   private var free: [Int] = []
   private var places: [Key: Int] = [:]
+  /// Released entries without a tombstone.
   private var endings: [Int] = []
+  /// When the first of them was released.
+  private var endingsSince: Int64 = 0
   private var serial: UInt64 = 0
   private var askedAt: Int64?
   private var latest = Int64.min / 2
@@ -116,12 +133,14 @@ public struct ScheduleMachine: Sendable {
   /// Entries and bytes in memory.
   public private(set) var count = 0
   private var bytes = 0
+  /// Those entries that wait for their tombstone alone.
+  private var countReleased = 0
   /// Requests and tombstones that Kafka has not acknowledged yet.
   public private(set) var underWay = 0
 
   /// - Parameters:
-  ///   - capacity: the most entries in memory.
-  ///   - bytes: their most bytes.
+  ///   - capacity: the most entries in memory that are not released.
+  ///   - bytes: the most bytes of all.
   ///   - page: entries loaded at once; at most a quarter of the capacity is.
   public init(capacity: Int, bytes: Int, page: Int) {
     (self.capacity, capacityBytes, self.page) = (capacity, bytes, min(page, (capacity + 3) / 4))
@@ -167,7 +186,8 @@ public struct ScheduleMachine: Sendable {
   /// Revokes all partitions and abandons what is in flight.
   public mutating func removeAll() {
     (partitions, slots, free, places, endings) = ([], [], [], [:], [])
-    (count, bytes, underWay, askedAt, isDraining) = (0, 0, 0, nil, false)
+    (count, bytes, countReleased, underWay) = (0, 0, 0, 0)
+    (askedAt, isDraining) = (nil, false)
     (leastLoaded, current) = (.min, nil)
   }
 
@@ -224,7 +244,11 @@ public struct ScheduleMachine: Sendable {
     }
   }
 
-  private var hasRoom: Bool { count < capacity && bytes < capacityBytes }
+  private var hasRoom: Bool { hasRoom(for: 1) }
+
+  private func hasRoom(for more: Int) -> Bool {
+    count - countReleased + more <= capacity && bytes < capacityBytes
+  }
 
   /// Takes in an entry, unless its key has one.
   ///
@@ -259,6 +283,7 @@ public struct ScheduleMachine: Sendable {
     guard let size = slots[slot]?.bytes else { return }
     count -= 1
     bytes -= size
+    if slots[slot]!.isReleased { countReleased -= 1 }
     slots[slot] = nil
     free.append(slot)
   }
@@ -284,12 +309,20 @@ public struct ScheduleMachine: Sendable {
   public mutating func next(now: Int64) -> Action? {
     note(now)
     if !isDraining, let load = nextLoad(now) { return load }
-    if let slot = endings.popLast() {
-      slots[slot]!.state = .ending
-      return .end(slot)
-    }
-    guard !isDraining else { return nil }
-    return nextRelease(now) ?? nextQuestion(now)
+    guard !isDraining, !areEndingsUrgent(now) else { return nextEnding() }
+    return nextRelease(now) ?? nextEnding() ?? nextQuestion(now)
+  }
+
+  /// What is due goes before tombstones, for a while: those of a burst would take as long as its requests. A process
+  /// that crashes before it has written them releases their requests again.
+  private func areEndingsUrgent(_ now: Int64) -> Bool {
+    !endings.isEmpty && (now >= endingsSince + Self.endingPatience || bytes > capacityBytes / 2)
+  }
+
+  private mutating func nextEnding() -> Action? {
+    guard let slot = endings.popLast() else { return nil }
+    slots[slot]!.state = .ending
+    return .end(slot)
   }
 
   /// After the clock went back, `readUntil` would lie in the future.
@@ -298,7 +331,7 @@ public struct ScheduleMachine: Sendable {
       for index in partitions.indices {
         (partitions[index].readUntil, partitions[index].target) = (nil, nil)
       }
-      (askedAt, loadNotBefore) = (nil, .min)
+      (askedAt, loadNotBefore, endingsSince) = (nil, .min, now)
       hasClockGoneBack = true
     }
     latest = now
@@ -307,7 +340,7 @@ public struct ScheduleMachine: Sendable {
   private mutating func nextLoad(_ now: Int64) -> Action? {
     // Called for each action, with possibly hundreds of partitions. Loading waits until a whole page fits: filling up
     // one entry at a time would cost a query for each.
-    guard hasRoom, count + page <= capacity, now >= loadNotBefore,
+    guard hasRoom(for: page), now >= loadNotBefore,
       now + Self.ahead / 2 > leastLoaded
     else { return nil }
     let least = partitions.indices.min { partitions[$0].loaded.due < partitions[$1].loaded.due }
@@ -415,7 +448,9 @@ public struct ScheduleMachine: Sendable {
   /// Kafka has acknowledged the request of an entry.
   public mutating func released(_ slot: Int) {
     guard slots[slot]!.isReplaced else {
-      slots[slot]!.state = .released
+      bytes -= slots[slot]!.becomeReleased()
+      countReleased += 1
+      if endings.isEmpty { endingsSince = latest }
       endings.append(slot)
       return
     }
@@ -434,6 +469,7 @@ public struct ScheduleMachine: Sendable {
     switch slots[slot]!.state {
     case .ending where !slots[slot]!.entry.row.isCancellation:
       slots[slot]!.state = .released
+      if endings.isEmpty { endingsSince = latest }
       endings.append(slot)
     default:
       underWay -= 1
