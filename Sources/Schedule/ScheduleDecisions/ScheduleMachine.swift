@@ -10,19 +10,6 @@ public import Schedule
 /// and everything written to its partition until a second before that has been read: an earlier cancellation always
 /// counts, however far behind the process was.
 public struct ScheduleMachine: Sendable {
-  /// One entry, with everything needed to write it.
-  public struct Entry: Sendable {
-    public let partition: Int32
-    public let key: ExactText
-    public let row: ScheduleRow
-    /// The record's value; empty once the request is released.
-    public fileprivate(set) var content: String
-
-    public init(partition: Int32, key: ExactText, row: ScheduleRow, content: String) {
-      (self.partition, self.key, self.row, self.content) = (partition, key, row, content)
-    }
-  }
-
   public enum Action: Sendable, Equatable {
     /// Load the entries of a partition after a position and due by a time, ordered by time and key; ends with `loaded`.
     case load(partition: Int32, after: Place, through: Int64, limit: Int)
@@ -44,34 +31,6 @@ public struct ScheduleMachine: Sendable {
     func isBefore(_ row: ScheduleRow, _ key: ExactText) -> Bool {
       (due, self.key) < (row.due, key)
     }
-  }
-
-  private enum State: Sendable { case waiting, releasing, released, ending, ended }
-
-  private struct Slot: Sendable {
-    var entry: Entry
-    let serial: UInt64
-    var bytes: Int
-    var state = State.waiting
-    /// The key has a newer record, or was removed: no tombstone is needed.
-    var isReplaced = false
-    /// Kafka has the request: what is left is its tombstone.
-    var isReleased = false
-
-    /// - Returns: the bytes that it needs no more.
-    mutating func becomeReleased() -> Int {
-      state = .released
-      isReleased = true
-      let freed = min(bytes, entry.content.utf8.count)
-      entry.content = ""
-      bytes -= freed
-      return freed
-    }
-  }
-
-  private struct Key: Hashable, Sendable {
-    let partition: Int32
-    let key: ExactText
   }
 
   private struct Partition: Sendable {
@@ -107,19 +66,14 @@ public struct ScheduleMachine: Sendable {
   /// Entries due within this span are released in any order; the next partition has its turn only after it.
   static var stride: Int64 { 100 }
 
-  private let capacity: Int
-  private let capacityBytes: Int
   private let page: Int
+  private var entries: LoadedEntries
   /// In the order of their numbers.
   private var partitions: [Partition] = []
-  private var slots: [Slot?] = []
-  private var free: [Int] = []
-  private var places: [Key: Int] = [:]
   /// Released entries without a tombstone.
   private var endings: [Int] = []
   /// When the first of them was released.
   private var endingsSince: Int64 = 0
-  private var serial: UInt64 = 0
   private var askedAt: Int64?
   private var latest = Int64.min / 2
   /// The earliest `loaded` position of any partition.
@@ -130,11 +84,6 @@ public struct ScheduleMachine: Sendable {
   private var isDraining = false
   /// The clock went back: entries loaded by time must be loaded again (`reload`).
   public private(set) var hasClockGoneBack = false
-  /// Entries and bytes in memory.
-  public private(set) var count = 0
-  private var bytes = 0
-  /// Those entries that wait for their tombstone alone.
-  private var countReleased = 0
   /// Requests and tombstones that Kafka has not acknowledged yet.
   public private(set) var underWay = 0
 
@@ -143,11 +92,14 @@ public struct ScheduleMachine: Sendable {
   ///   - bytes: the most bytes of all.
   ///   - page: entries loaded at once; at most a quarter of the capacity is.
   public init(capacity: Int, bytes: Int, page: Int) {
-    (self.capacity, capacityBytes, self.page) = (capacity, bytes, min(page, (capacity + 3) / 4))
+    self.page = min(page, (capacity + 3) / 4)
+    entries = LoadedEntries(capacity: capacity, bytes: bytes)
   }
 
   /// Whether Kafka has acknowledged everything written.
   public var isIdle: Bool { underWay == 0 }
+  /// Entries in memory.
+  public var count: Int { entries.count }
   /// The assigned partitions.
   public var owned: [Int32] { partitions.map(\.number) }
 
@@ -167,10 +119,10 @@ public struct ScheduleMachine: Sendable {
   }
 
   /// The entry in a slot named by an action.
-  public func entry(_ slot: Int) -> Entry { slots[slot]!.entry }
+  public func entry(_ slot: Int) -> Entry { entries[slot].entry }
 
   /// Its time of release.
-  public func due(_ slot: Int) -> Int64 { slots[slot]!.entry.row.due }
+  public func due(_ slot: Int) -> Int64 { entries[slot].entry.row.due }
 
   // MARK: The group
 
@@ -185,9 +137,8 @@ public struct ScheduleMachine: Sendable {
 
   /// Revokes all partitions and abandons what is in flight.
   public mutating func removeAll() {
-    (partitions, slots, free, places, endings) = ([], [], [], [:], [])
-    (count, bytes, countReleased, underWay) = (0, 0, 0, 0)
-    (askedAt, isDraining) = (nil, false)
+    entries.removeAll()
+    (partitions, endings, underWay, askedAt, isDraining) = ([], [], 0, nil, false)
     (leastLoaded, current) = (.min, nil)
   }
 
@@ -214,11 +165,11 @@ public struct ScheduleMachine: Sendable {
 
   /// The database has another record of a key.
   public mutating func stored(_ entry: Entry, bytes: Int) {
-    leave(entry.partition, entry.key)
+    entries.leave(entry.partition, entry.key)
     guard let index = index(of: entry.partition) else { return }
     // Later entries are loaded when their time comes.
     if partitions[index].loaded.isBefore(entry.row, entry.key) { return }
-    guard hasRoom else {
+    guard entries.hasRoom(for: 1) else {
       partitions[index].loaded = Place(due: entry.row.due - 1, key: "")
       leastLoaded = .min
       return
@@ -227,78 +178,38 @@ public struct ScheduleMachine: Sendable {
   }
 
   /// The database no longer has an entry for the key.
-  public mutating func removed(_ partition: Int32, _ key: ExactText) { leave(partition, key) }
+  public mutating func removed(_ partition: Int32, _ key: ExactText) {
+    entries.leave(partition, key)
+  }
 
   /// The database row of a key, if it is in memory.
   public func row(_ partition: Int32, _ key: ExactText) -> ScheduleRow? {
-    guard let slot = places[Key(partition: partition, key: key)] else { return nil }
-    return slots[slot]!.entry.row
-  }
-
-  /// Invalidates the entry of a key in memory.
-  private mutating func leave(_ partition: Int32, _ key: ExactText) {
-    guard let slot = places.removeValue(forKey: Key(partition: partition, key: key)) else { return }
-    switch slots[slot]!.state {
-    case .waiting, .ended: release(slot)
-    case .releasing, .released, .ending: slots[slot]!.isReplaced = true
-    }
-  }
-
-  private var hasRoom: Bool { hasRoom(for: 1) }
-
-  private func hasRoom(for more: Int) -> Bool {
-    count - countReleased + more <= capacity && bytes < capacityBytes
+    entries.slot(partition, key).map { entries[$0].entry.row }
   }
 
   /// Takes in an entry, unless its key has one.
   ///
   /// - Parameter index: the place of its partition.
   private mutating func insert(_ entry: Entry, _ size: Int, _ index: Int) {
-    let slot = free.last ?? slots.count
-    let key = Key(partition: entry.partition, key: entry.key)
-    if let known = places.updateValue(slot, forKey: key) {
-      places[key] = known
-      return
-    }
-    serial += 1
-    let new = Slot(entry: entry, serial: serial, bytes: size)
-    if slot < slots.count {
-      free.removeLast()
-      slots[slot] = new
-    } else {
-      slots.append(new)
-    }
-    count += 1
-    bytes += size
-    enqueue(slot, index)
+    if let slot = entries.insert(entry, size) { enqueue(slot, index) }
   }
 
   private mutating func enqueue(_ slot: Int, _ index: Int) {
     partitions[index].queue.insert(
-      .init(due: due(slot), slot: slot, serial: slots[slot]!.serial))
-  }
-
-  /// Frees the slot.
-  private mutating func release(_ slot: Int) {
-    guard let size = slots[slot]?.bytes else { return }
-    count -= 1
-    bytes -= size
-    if slots[slot]!.isReleased { countReleased -= 1 }
-    slots[slot] = nil
-    free.append(slot)
+      .init(due: due(slot), slot: slot, serial: entries[slot].serial))
   }
 
   // MARK: What the database had
 
   /// The answer to `load`: its entries with their sizes, in order.
   public mutating func loaded(
-    _ partition: Int32, _ entries: [(entry: Entry, bytes: Int)], through: Int64, limit: Int
+    _ partition: Int32, _ found: [(entry: Entry, bytes: Int)], through: Int64, limit: Int
   ) {
     guard let index = index(of: partition) else { return }
-    for (entry, size) in entries { insert(entry, size, index) }
-    if entries.count < limit {
+    for (entry, size) in found { insert(entry, size, index) }
+    if found.count < limit {
       partitions[index].loaded = Place(due: through + 1, key: "")
-    } else if let last = entries.last?.entry {
+    } else if let last = found.last?.entry {
       partitions[index].loaded = Place(due: last.row.due, key: last.key)
     }
   }
@@ -316,12 +227,12 @@ public struct ScheduleMachine: Sendable {
   /// What is due goes before tombstones, for a while: those of a burst would take as long as its requests. A process
   /// that crashes before it has written them releases their requests again.
   private func areEndingsUrgent(_ now: Int64) -> Bool {
-    !endings.isEmpty && (now >= endingsSince + Self.endingPatience || bytes > capacityBytes / 2)
+    !endings.isEmpty && (now >= endingsSince + Self.endingPatience || entries.isHalfFull)
   }
 
   private mutating func nextEnding() -> Action? {
     guard let slot = endings.popLast() else { return nil }
-    slots[slot]!.state = .ending
+    entries[slot].state = .ending
     return .end(slot)
   }
 
@@ -340,7 +251,7 @@ public struct ScheduleMachine: Sendable {
   private mutating func nextLoad(_ now: Int64) -> Action? {
     // Called for each action, with possibly hundreds of partitions. Loading waits until a whole page fits: filling up
     // one entry at a time would cost a query for each.
-    guard hasRoom(for: page), now >= loadNotBefore,
+    guard entries.hasRoom(for: page), now >= loadNotBefore,
       now + Self.ahead / 2 > leastLoaded
     else { return nil }
     let least = partitions.indices.min { partitions[$0].loaded.due < partitions[$1].loaded.due }
@@ -360,8 +271,8 @@ public struct ScheduleMachine: Sendable {
     }
     partitions[index].queue.removeFirst()
     underWay += 1
-    let isCancellation = slots[slot]!.entry.row.isCancellation
-    slots[slot]!.state = isCancellation ? .ending : .releasing
+    let isCancellation = entries[slot].entry.row.isCancellation
+    entries[slot].state = isCancellation ? .ending : .releasing
     return isCancellation ? .end(slot) : .release(slot)
   }
 
@@ -390,9 +301,7 @@ public struct ScheduleMachine: Sendable {
   /// The first waiting entry of a partition's queue.
   private mutating func firstWaiting(of index: Int) -> DueQueue.Item? {
     while let item = partitions[index].queue.first {
-      if slots[item.slot]?.serial == item.serial, slots[item.slot]!.state == .waiting {
-        return item
-      }
+      if entries.isWaiting(item.slot, serial: item.serial) { return item }
       partitions[index].queue.removeFirst()
     }
     return nil
@@ -402,7 +311,7 @@ public struct ScheduleMachine: Sendable {
   /// written needs no check: such a cancellation stands before it.
   private func isFresh(_ index: Int, _ item: DueQueue.Item) -> Bool {
     guard let readUntil = partitions[index].readUntil else { return false }
-    return readUntil >= item.due - Self.grace || item.due <= slots[item.slot]!.entry.row.at
+    return readUntil >= item.due - Self.grace || item.due <= entries[item.slot].entry.row.at
   }
 
   /// Asks for the end offsets of the partitions whose next entry needs them. Also asks after an assignment, to tell
@@ -423,7 +332,7 @@ public struct ScheduleMachine: Sendable {
   /// Times in the database have changed since loading: reloads what waits in memory.
   public mutating func reload() {
     hasClockGoneBack = false
-    for (key, slot) in places where slots[slot]!.state == .waiting { leave(key.partition, key.key) }
+    for entry in entries.waiting { entries.leave(entry.partition, entry.key) }
     for index in partitions.indices { partitions[index].loaded = Place(due: .min, key: "") }
     leastLoaded = .min
   }
@@ -441,43 +350,42 @@ public struct ScheduleMachine: Sendable {
   }
 
   /// Whether the key of an entry in flight has a newer record, or was removed.
-  public func isReplaced(_ slot: Int) -> Bool { slots[slot]!.isReplaced }
+  public func isReplaced(_ slot: Int) -> Bool { entries[slot].isReplaced }
 
   // MARK: Kafka's answers
 
   /// Kafka has acknowledged the request of an entry.
   public mutating func released(_ slot: Int) {
-    guard slots[slot]!.isReplaced else {
-      bytes -= slots[slot]!.becomeReleased()
-      countReleased += 1
-      if endings.isEmpty { endingsSince = latest }
-      endings.append(slot)
-      return
+    guard !entries[slot].isReplaced else {
+      underWay -= 1
+      return entries.remove(slot)
     }
-    underWay -= 1
-    release(slot)
+    entries.release(slot)
+    awaitEnding(slot)
+  }
+
+  private mutating func awaitEnding(_ slot: Int) {
+    if endings.isEmpty { endingsSince = latest }
+    endings.append(slot)
   }
 
   /// Kafka has the entry's tombstone. Until that is read, the entry stays in memory, as in the database.
   public mutating func ended(_ slot: Int) {
     underWay -= 1
-    if slots[slot]!.isReplaced { release(slot) } else { slots[slot]!.state = .ended }
+    if entries[slot].isReplaced { entries.remove(slot) } else { entries[slot].state = .ended }
   }
 
   /// The record of an action could not be written now.
   public mutating func postponed(_ slot: Int) {
-    switch slots[slot]!.state {
-    case .ending where !slots[slot]!.entry.row.isCancellation:
-      slots[slot]!.state = .released
-      if endings.isEmpty { endingsSince = latest }
-      endings.append(slot)
-    default:
-      underWay -= 1
-      slots[slot]!.state = .waiting
-      guard !slots[slot]!.isReplaced, let index = index(of: slots[slot]!.entry.partition) else {
-        return release(slot)
-      }
-      enqueue(slot, index)
+    if entries[slot].isReleased {
+      entries[slot].state = .released
+      return awaitEnding(slot)
     }
+    underWay -= 1
+    entries[slot].state = .waiting
+    guard !entries[slot].isReplaced, let index = index(of: entries[slot].entry.partition) else {
+      return entries.remove(slot)
+    }
+    enqueue(slot, index)
   }
 }
