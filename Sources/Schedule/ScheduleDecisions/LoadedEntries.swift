@@ -62,8 +62,8 @@ struct LoadedEntries: Sendable {
     count - countReleased + more <= capacity && bytes < capacityBytes
   }
 
-  /// Whether half the bytes are used.
-  var isHalfFull: Bool { bytes > capacityBytes / 2 }
+  /// Whether seven eighths of the bytes are used.
+  var isNearlyFull: Bool { bytes > capacityBytes / 8 * 7 }
 
   /// An occupied slot.
   subscript(slot: Int) -> Slot {

@@ -227,7 +227,7 @@ public struct ScheduleMachine: Sendable {
   /// What is due goes before tombstones, for a while: those of a burst would take as long as its requests. A process
   /// that crashes before it has written them releases their requests again.
   private func areEndingsUrgent(_ now: Int64) -> Bool {
-    !endings.isEmpty && (now >= endingsSince + Self.endingPatience || entries.isHalfFull)
+    !endings.isEmpty && (now >= endingsSince + Self.endingPatience || entries.isNearlyFull)
   }
 
   private mutating func nextEnding() -> Action? {
