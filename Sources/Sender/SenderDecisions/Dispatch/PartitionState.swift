@@ -2,57 +2,7 @@
 
 internal import APNS
 public import ConsumerGroup
-public import Contract
-
-/// The kind of topic that a partition belongs to: decides its turn and when its records are due.
-public enum TopicKind: Sendable, Equatable {
-  case lane(Lane)
-  case retries(RetryTier)
-
-  /// True for a lane, whose notifications come for the first time.
-  public var isLane: Bool { if case .lane = self { true } else { false } }
-}
-
-/// The position from which a partition is read, and the known state of its records.
-public struct GrantedPartition: Sendable {
-  public var topicKind: TopicKind
-  /// The position from which to read, and the offsets above it that are done.
-  public var resume: ResumePoint
-  /// The `apns-id`s that are known: those of what was completed here when the partition was ours before.
-  public var window: DedupWindow?
-  /// While the window of `apns-id`s is rebuilt from the partition's tail: when to go on without it, in
-  /// monotonic milliseconds. Until then nothing is taken.
-  public var windowDeadline: UInt64?
-
-  public init(
-    topicKind: TopicKind, resume: ResumePoint, window: DedupWindow? = nil,
-    windowDeadline: UInt64? = nil
-  ) {
-    self.topicKind = topicKind
-    self.resume = resume
-    self.window = window
-    self.windowDeadline = windowDeadline
-  }
-}
-
-/// The progress of a partition.
-public struct PartitionDone: Sendable, Equatable {
-  /// One past the contiguous prefix of completed records.
-  public var committable: Int64
-  /// The completed offsets above it, ascending.
-  public var completedAbove: [Range<Int64>]
-}
-
-/// The progress of a partition, for status displays.
-public struct PartitionSnapshot: Sendable {
-  public let topicKind: TopicKind
-  /// Records taken and not completed.
-  public let open: Int
-  /// The first offset that is not complete; nil while nothing was read.
-  public let committable: Int64?
-  /// The time for which that has not moved, in milliseconds.
-  public let headAge: UInt64
-}
+internal import Contract
 
 /// What a push is among those with its device, app and key.
 enum StateVerdict: Equatable {
