@@ -109,28 +109,3 @@ public enum ParkReason: Sendable, Equatable {
     }
   }
 }
-
-/// Actions in their order, in memory that is reused.
-public struct ActionQueue: Sendable {
-  private var storage: [Action] = []
-  private var head = 0
-  private var end = 0
-
-  public init() { storage.reserveCapacity(256) }
-
-  public var isEmpty: Bool { head == end }
-
-  mutating func append(_ action: Action) {
-    if end == storage.count { storage.append(action) } else { storage[end] = action }
-    end += 1
-  }
-
-  /// The next action to perform; nil when all are done.
-  public mutating func next() -> Action? {
-    guard head < end else { return nil }
-    let action = storage[head]
-    head += 1
-    if head == end { (head, end) = (0, 0) }
-    return action
-  }
-}
