@@ -37,7 +37,7 @@ final class ActionPerformer {
       if let slot = undone.pushes.popLast() {
         dispatcher.notSent(slot)
       } else if let connection = undone.connections.popLast() {
-        dispatcher.notOpened(connection)
+        dispatcher.handle(.notOpened, of: connection)
       }
     }
   }

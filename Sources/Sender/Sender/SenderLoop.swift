@@ -415,23 +415,23 @@ final class SenderLoop {
   ) {
     let id = connection.id
     switch notice {
-    case .advanced: dispatcher.advanced(id)
+    case .advanced: dispatcher.handle(.advanced, of: id)
     case .connected:
-      dispatcher.connected(id)
+      dispatcher.handle(.connected, of: id)
       context.log(SenderLog.connected, connection.place)
     case .settings(let limit):
       connection.isReady = true
-      dispatcher.settings(id, limit: Int(limit))
+      dispatcher.handle(.settings(limit: Int(limit)), of: id)
     case .goAway(_, let code, let debug):
       let reason = GoAwayReason(debug, parser: parser)
       telemetry.goAway(reason.reason, isSilent: debug.isEmpty)
       context.log(
         SenderLog.goAway,
         connection.place + [("code", .text("\(code)")), ("reason", .text(reason.text))])
-      dispatcher.goAway(id, reason.reason, isError: code != HTTP2ErrorCode.noError)
-    case .pong: dispatcher.ponged(id)
+      dispatcher.handle(.goAway(reason.reason, isError: code != HTTP2ErrorCode.noError), of: id)
+    case .pong: dispatcher.handle(.ponged, of: id)
     case .closed(let failure):
-      dispatcher.closed(id, isFailure: failure != nil)
+      dispatcher.handle(.closed(isFailure: failure != nil), of: id)
       gateways.remove(id)
       if let failure { report(failure, of: connection, quiet: quiet) }
     }

@@ -70,8 +70,8 @@ private final class HostileLoop {
     dispatcher.beginTurn(now: now, wall: wall)
     for pool in take(&lookUps) { tell { $0.lookedUp(pool, [Self.address]) } }
     for connection in take(&opened) {
-      tell { $0.connected(connection) }
-      tell { $0.settings(connection, limit: 8) }
+      tell { $0.handle(.connected, of: connection) }
+      tell { $0.handle(.settings(limit: 8), of: connection) }
     }
     dispatcher.expireDeadlines()
     perform()
@@ -80,7 +80,7 @@ private final class HostileLoop {
     perform()
     for (slot, _) in take(&streams) { answer(slot) }
     for (connection, isFailure) in take(&ended) {
-      tell { $0.closed(connection, isFailure: isFailure) }
+      tell { $0.handle(.closed(isFailure: isFailure), of: connection) }
     }
     _ = dispatcher.upkeep()
     perform()
@@ -169,7 +169,7 @@ private final class HostileLoop {
         dispatcher.acknowledged(dispatcher.push(slot).origin)
       case .lookUp(let pool, _): lookUps.append(pool)
       case .open(let connection): opened.append(connection)
-      case .ping(let connection): dispatcher.ponged(connection)
+      case .ping(let connection): dispatcher.handle(.ponged, of: connection)
       case .close(let connection): ended.append((connection, false))
       case .abandon(let connection): ended.append((connection, true))
       default: break

@@ -44,6 +44,21 @@ struct ConnectionSet: Sendable {
   /// True with a valid provider token or a certificate.
   var isAuthorized: Bool { token != nil || authentication == .certificate }
 
+  /// Something happened to a connection.
+  mutating func handle(_ event: ConnectionEvent, of index: Int32, _ turn: inout Turn) {
+    switch event {
+    case .notOpened: notOpened(index, &turn)
+    case .advanced:
+      connections[index].noteActivity(now: turn.now)
+      connectAttempts.advanced(connections[index].race, now: turn.now)
+    case .connected: connected(index, now: turn.now)
+    case .settings(let limit): allow(limit, on: index, &turn)
+    case .goAway(let reason, let isError): goAway(index, reason, isError: isError, &turn)
+    case .ponged: connections[index].ponged(&turn)
+    case .closed(let isFailure): closed(index, isFailure: isFailure, &turn)
+    }
+  }
+
   // MARK: Connections come
 
   mutating func endedLookUp() { connectAttempts.endedLookUp() }
@@ -77,22 +92,14 @@ struct ConnectionSet: Sendable {
     turn.append(.open(id))
   }
 
-  /// A connection could not even be begun: the system refuses it, which another address does not change.
-  mutating func notOpened(_ index: Int32, _ turn: inout Turn) {
+  private mutating func notOpened(_ index: Int32, _ turn: inout Turn) {
     let race = connections[index].race
     connections.remove(index)
     connectAttempts.endAttempt(of: race, isLast: true)
     goOn(race, &turn)
   }
 
-  /// A connection came a step nearer.
-  mutating func advanced(_ index: Int32, now: UInt64) {
-    connections[index].noteActivity(now: now)
-    connectAttempts.advanced(connections[index].race, now: now)
-  }
-
-  /// TLS is up.
-  mutating func connected(_ index: Int32, now: UInt64) {
+  private mutating func connected(_ index: Int32, now: UInt64) {
     connections[index].connected(now: now)
     connectAttempts.advanced(connections[index].race, now: now)
     health.connected()
@@ -100,7 +107,7 @@ struct ConnectionSet: Sendable {
 
   /// The gateway allows so many streams at once: the connection takes requests, and what else its search has under way
   /// is not needed any more.
-  mutating func settings(_ index: Int32, limit: Int, _ turn: inout Turn) {
+  private mutating func allow(_ limit: Int, on index: Int32, _ turn: inout Turn) {
     connections[index].settings(limit: limit)
     let race = connections[index].race
     guard race != 0, connections[index].isServing else { return }
@@ -118,10 +125,9 @@ struct ConnectionSet: Sendable {
 
   // MARK: Connections go
 
-  /// The gateway is leaving.
-  ///
-  /// - Parameter isError: it says with its code that something is wrong.
-  mutating func goAway(_ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn) {
+  private mutating func goAway(
+    _ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn
+  ) {
     turn.count(.goAways)
     let verdict = health.goAway(
       reason, at: connections[index].address, hasAccepted: connections[index].machine.hasAccepted,
@@ -133,12 +139,7 @@ struct ConnectionSet: Sendable {
     connections[index].goAway(isInOrder: !isError && reason == nil, &turn)
   }
 
-  mutating func ponged(_ index: Int32, _ turn: inout Turn) { connections[index].ponged(&turn) }
-
-  /// A connection is over, and all its streams have ended.
-  ///
-  /// - Parameter isFailure: not in good order.
-  mutating func closed(_ index: Int32, isFailure: Bool, _ turn: inout Turn) {
+  private mutating func closed(_ index: Int32, isFailure: Bool, _ turn: inout Turn) {
     let (race, isOfAddressAlone) = (connections[index].race, connections[index].isOfAddressAlone)
     connections[index].closed()
     if isFailure {

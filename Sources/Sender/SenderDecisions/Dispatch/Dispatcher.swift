@@ -215,19 +215,9 @@ public struct Dispatcher: ~Copyable, Sendable {
     destinations.lookedUp(pool, addresses, &work)
   }
 
-  /// A connection could not even be begun.
-  public mutating func notOpened(_ id: ConnectionID) {
-    destinations.tell(id.pool, &work) { $0.notOpened(id.index, &$1.turn) }
-  }
-
-  /// A connection came a step nearer to TLS: TCP is up, the proxy's tunnel, or the gateway has said something.
-  public mutating func advanced(_ id: ConnectionID) {
-    destinations.tell(id.pool, &work) { $0.advanced(id.index, now: $1.turn.now) }
-  }
-
-  /// TLS is up.
-  public mutating func connected(_ id: ConnectionID) {
-    destinations.tell(id.pool, &work) { $0.connected(id.index, now: $1.turn.now) }
+  /// Something happened to a connection.
+  public mutating func handle(_ event: ConnectionEvent, of id: ConnectionID) {
+    destinations.tell(id.pool, &work) { $0.handle(event, of: id.index, &$1.turn) }
   }
 
   /// Something came from a connection's gateway.
@@ -236,30 +226,6 @@ public struct Dispatcher: ~Copyable, Sendable {
   ///   refused: that is judged by the new one.
   public mutating func touched(_ id: ConnectionID, limit: Int) {
     destinations.touch(id, limit: limit)
-  }
-
-  /// The gateway allows so many streams at once. Before it has said so nothing is known of it, so nothing is sent.
-  public mutating func settings(_ id: ConnectionID, limit: Int) {
-    destinations.tell(id.pool, &work) { $0.settings(id.index, limit: limit, &$1.turn) }
-  }
-
-  /// The gateway is leaving.
-  ///
-  /// - Parameter isError: it says with its code that something is wrong.
-  public mutating func goAway(_ id: ConnectionID, _ reason: Reason?, isError: Bool = false) {
-    destinations.tell(id.pool, &work) { $0.goAway(id.index, reason, isError: isError, &$1.turn) }
-  }
-
-  /// The gateway answered a PING.
-  public mutating func ponged(_ id: ConnectionID) {
-    destinations.tell(id.pool, &work) { $0.ponged(id.index, &$1.turn) }
-  }
-
-  /// A connection is over, and all its streams have ended.
-  ///
-  /// - Parameter isFailure: not in good order.
-  public mutating func closed(_ id: ConnectionID, isFailure: Bool) {
-    destinations.tell(id.pool, &work) { $0.closed(id.index, isFailure: isFailure, &$1.turn) }
   }
 
   // MARK: Credentials

@@ -193,22 +193,11 @@ struct Pool: Sendable {
     if isWanted, !isRetired { connectionSet.lookedUp(addresses, &turn) }
   }
 
-  mutating func notOpened(_ index: Int32, _ turn: inout Turn) {
-    connectionSet.notOpened(index, &turn)
+  /// Something happened to a connection.
+  mutating func handle(_ event: ConnectionEvent, of index: Int32, _ turn: inout Turn) {
+    connectionSet.handle(event, of: index, &turn)
   }
-  mutating func advanced(_ index: Int32, now: UInt64) { connectionSet.advanced(index, now: now) }
-  mutating func connected(_ index: Int32, now: UInt64) { connectionSet.connected(index, now: now) }
   mutating func limit(_ index: Int32, to limit: Int) { connectionSet.limit(index, to: limit) }
-  mutating func settings(_ index: Int32, limit: Int, _ turn: inout Turn) {
-    connectionSet.settings(index, limit: limit, &turn)
-  }
-  mutating func goAway(_ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn) {
-    connectionSet.goAway(index, reason, isError: isError, &turn)
-  }
-  mutating func ponged(_ index: Int32, _ turn: inout Turn) { connectionSet.ponged(index, &turn) }
-  mutating func closed(_ index: Int32, isFailure: Bool, _ turn: inout Turn) {
-    connectionSet.closed(index, isFailure: isFailure, &turn)
-  }
   mutating func closeIdle(_ turn: inout Turn) { connectionSet.closeIdle(&turn) }
   mutating func closeIdlest(_ turn: inout Turn) { connectionSet.closeIdlest(&turn) }
   mutating func trustRenewed() { connectionSet.trustRenewed() }

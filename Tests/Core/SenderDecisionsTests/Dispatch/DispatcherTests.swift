@@ -67,8 +67,8 @@ import Testing
     _ = actions(&dispatcher)
     dispatcher.lookedUp(0, [Self.address])
     expect([.open(Self.first)], of: &dispatcher)
-    dispatcher.connected(Self.first)
-    dispatcher.settings(Self.first, limit: 10)
+    dispatcher.handle(.connected, of: Self.first)
+    dispatcher.handle(.settings(limit: 10), of: Self.first)
   }
 
   private func token(_ credential: String, _ apps: [String], _ generation: UInt64)
@@ -97,8 +97,8 @@ import Testing
       _ = actions(&dispatcher)
       dispatcher.lookedUp(pool, [Self.address])
       expect([.open(connection)], of: &dispatcher)
-      dispatcher.connected(connection)
-      dispatcher.settings(connection, limit: 10)
+      dispatcher.handle(.connected, of: connection)
+      dispatcher.handle(.settings(limit: 10), of: connection)
       dispatcher.dispatch()
       let sent = actions(&dispatcher)
       #expect(sent.contains(.send(slot: slot, connection)))

@@ -142,12 +142,12 @@ final class ScriptedBacklog {
       perform()
     }
     for (at, connection) in connects where at <= now {
-      dispatcher.connected(connection)
-      dispatcher.settings(connection, limit: Self.streams)
+      dispatcher.handle(.connected, of: connection)
+      dispatcher.handle(.settings(limit: Self.streams), of: connection)
       dispatcher.touched(connection, limit: Self.streams)
     }
     connects.removeAll { $0.at <= now }
-    while let connection = pings.popLast() { dispatcher.ponged(connection) }
+    while let connection = pings.popLast() { dispatcher.handle(.ponged, of: connection) }
     perform()
   }
 

@@ -145,7 +145,7 @@ final class ScriptedDestination {
   /// The gateway ends all connections in good order.
   func leave(_ reason: Reason? = nil) {
     for number in sockets.keys.sorted() {
-      dispatcher.goAway(number, reason)
+      dispatcher.handle(.goAway(reason), of: number)
       perform()
     }
   }
@@ -271,7 +271,7 @@ final class ScriptedDestination {
       if stages > 2 { settle(number) }
     case .goAway(let reason):
       come(number, isMade: true)
-      dispatcher.goAway(number, reason)
+      dispatcher.handle(.goAway(reason), of: number)
     }
     perform()
   }
@@ -280,18 +280,18 @@ final class ScriptedDestination {
   private func come(_ number: ConnectionID, isMade: Bool) {
     if sockets[number]?.isReached == false {
       sockets[number]?.isReached = true
-      dispatcher.advanced(number)
+      dispatcher.handle(.advanced, of: number)
     }
     if isMade, sockets[number]?.isMade == false {
       sockets[number]?.isMade = true
-      dispatcher.connected(number)
+      dispatcher.handle(.connected, of: number)
     }
   }
 
   private func settle(_ number: ConnectionID) {
     come(number, isMade: true)
     sockets[number]?.isUp = true
-    dispatcher.settings(number, limit: Self.streams)
+    dispatcher.handle(.settings(limit: Self.streams), of: number)
   }
 
   private func deal(_ deed: GatewayDeed, _ slot: UInt32, _ number: ConnectionID) {
@@ -309,7 +309,7 @@ final class ScriptedDestination {
     case .silence: break
     case .goAway(let reason):
       unanswered(slot, number, isUnprocessed: true)
-      dispatcher.goAway(number, reason)
+      dispatcher.handle(.goAway(reason), of: number)
       perform()
     case .broken: lose(number, isFailure: true)
     }
@@ -337,7 +337,7 @@ final class ScriptedDestination {
     guard let socket = sockets[number] else { return }
     for (slot, _) in socket.open { unanswered(slot, number, isUnprocessed: false, isLost: true) }
     sockets[number] = nil
-    dispatcher.closed(number, isFailure: isFailure)
+    dispatcher.handle(.closed(isFailure: isFailure), of: number)
     perform()
   }
 
@@ -349,7 +349,7 @@ final class ScriptedDestination {
     }
     while let number = pongs.popLast() {
       guard answersPings, sockets[number] != nil else { continue }
-      dispatcher.ponged(number)
+      dispatcher.handle(.ponged, of: number)
       perform()
     }
     while let (number, isFailure) = closing.popLast() { lose(number, isFailure: isFailure) }
