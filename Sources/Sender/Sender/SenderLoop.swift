@@ -257,7 +257,7 @@ final class SenderLoop {
     nameApps(of: access)
     dispatcher.updateCertificates(access.certificates.map(\.entry), places: places)
     perform()
-    for pool in dispatcher.pools {
+    for pool in dispatcher.poolNumbers {
       guard let standing = dispatcher.standing(ofPool: pool), !standing.isRetired else { continue }
       gateways.renewTLS(pool, standing.credential)
     }

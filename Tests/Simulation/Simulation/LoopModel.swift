@@ -325,7 +325,7 @@ final class LoopModel: GroupProcess {
       let machine = dispatcher.connection(id).machine
       return "\(id.pool): \(machine.state) \(machine.openStreams)"
     }
-    let waiting = dispatcher.pools.compactMap { dispatcher.standing(ofPool: $0) }.map {
+    let waiting = dispatcher.poolNumbers.compactMap { dispatcher.standing(ofPool: $0) }.map {
       "\($0.inLine)+\($0.heldForApp)+\($0.heldForConnection)"
     }
     return

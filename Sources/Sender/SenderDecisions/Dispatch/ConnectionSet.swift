@@ -309,13 +309,12 @@ struct ConnectionSet: Sendable {
   /// Roots or certificates were replaced: the next connect need not wait.
   mutating func trustRenewed() { health.trustRenewed() }
 
-  /// The credential was replaced: what was refused may be tried again at once.
-  mutating func renewed() { health.renewed() }
-
-  /// Takes the provider token that the credential has now; nil for none that may be sent.
+  /// Takes the provider token that the credential has now, nil for none that may be sent: what was refused may be tried
+  /// again at once.
   ///
-  /// - Returns: whether that is another one.
+  /// - Returns: whether that is another token.
   mutating func authorize(_ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?) -> Bool {
+    health.renewed()
     let hadToken = token != nil
     guard let newest else {
       token = nil

@@ -3,7 +3,7 @@
 public import APNS
 public import ConsumerGroup
 import Contract
-public import Credentials
+import Credentials
 
 /// One loop of the sender as a value: it is told what happens and says what is to be done.
 ///
@@ -16,11 +16,26 @@ public import Credentials
 /// `dispatch` sends it, `accepted`, `refused` or `unanswered` ends it in a receipt, a retry or a dead letter, and
 /// `acknowledged` completes its offset.
 ///
-/// It decides nothing itself: each event goes to the value that decides, with what else that needs.
+/// It decides where a push goes (`route`), which credential has which pools, and which records are wanted. What becomes of a
+/// push on a stream or of a connection is its `Pool`'s to decide, what becomes of a record or a partition `Workload`'s.
 public struct Dispatcher: ~Copyable, Sendable {
-  private(set) var work: Workload
-  private(set) var destinations: Destinations
-  private var intake = Intake()
+  // Only its own events write to these: whatever decides below is given the parts that it needs, and never the whole.
+
+  var work: Workload
+  /// The pools of connections, each with the line of the pushes that wait for a stream.
+  var pools: Pools
+  /// The credentials that there are, and which pools serve each.
+  var credentials: Credentials
+  /// Records of the provider tokens' topic that were told and not applied yet.
+  var backlog = ProviderTokenBacklog()
+  /// Pushes whose app has no credential.
+  var unresolved = SlotQueue()
+  var rounds = Upkeep()
+  var intake = Intake()
+  let settings: DispatchSettings
+
+  /// Records taken from one partition before the next has its turn.
+  public static let takeAtOnce = 64
 
   /// - Parameters:
   ///   - certificates: the client certificates that there are.
@@ -31,11 +46,14 @@ public struct Dispatcher: ~Copyable, Sendable {
     _ settings: DispatchSettings, certificates: [CertificateBook.Entry] = [], now: UInt64,
     wall: Int64, seed: UInt64
   ) {
+    self.settings = settings
     work = Workload(settings, Turn(now: now, wall: wall, seed: seed))
-    destinations = Destinations(
-      settings, certificates: CertificateBook(certificates, now: wall / 1_000))
+    pools = Pools(limits: settings.budget)
+    credentials = Credentials(certificates: CertificateBook(certificates, now: wall / 1_000))
   }
+}
 
+extension Dispatcher {
   // MARK: Turns
 
   /// A turn of the owner begins: the time of all that it tells until the next one.
@@ -52,45 +70,12 @@ public struct Dispatcher: ~Copyable, Sendable {
     if let next = work.pushes.nextTimeOut { due = min(due, next) }
     if let next = work.partitions.nextRetryDue { due = min(due, next) }
     if work.paces.isInForce, let next = work.paces.nextDue { due = min(due, next) }
-    if let next = destinations.nextDue(now: work.turn.now) { due = min(due, next) }
+    if !backlog.isEmpty { return min(due, work.turn.now) }
+    if !unresolved.isEmpty || pools.hasActive { due = min(due, rounds.due) }
     return due
   }
 
   // MARK: Records are taken
-
-  /// Records taken from one partition before the next has its turn.
-  public static let takeAtOnce = 64
-
-  /// A partition's queue has records.
-  public mutating func signalled(_ partition: Int) { work.signalled(partition) }
-
-  /// Any partition's queue may have records.
-  public mutating func signalledAll() { work.signalledAll() }
-
-  /// True if a turn right now would find records and room for them.
-  public mutating func canTake(isProducerOpen: Bool) -> Bool {
-    intake.canTake(isProducerOpen: isProducerOpen, &destinations, &work)
-  }
-
-  /// Records wait, if not for room then for their turn.
-  public var hasReady: Bool { work.partitions.firstReady(in: work.partitions.indices) != nil }
-
-  /// A turn's intake begins.
-  public mutating func beginIntake() {
-    intake.begin(&destinations, &work)
-  }
-
-  /// The records to take next; `took` follows. Nil: nothing more in this turn.
-  ///
-  /// - Parameter isProducerOpen: the producer takes further records now.
-  public mutating func nextReadRequest(isProducerOpen: Bool) -> ReadRequest? {
-    intake.next(isProducerOpen: isProducerOpen, &destinations, &work)
-  }
-
-  /// So many records were taken of those that were asked for last, and told one by one.
-  public mutating func took(_ count: Int) {
-    if let partition = intake.took(count, work.partitions) { work.foundEmpty(partition) }
-  }
 
   /// A record comes: whether it is to be worked on. If so `accept` or `acceptUnreadable` follows.
   public mutating func admit(_ offset: Int64, from partition: Int) -> OffsetLedger.Admission {
@@ -128,32 +113,8 @@ public struct Dispatcher: ~Copyable, Sendable {
   ) -> UInt32 {
     let (slot, shouldRoute) = work.accept(
       facts, offset: offset, from: partition, written: written)
-    if shouldRoute { destinations.route(slot, &work) }
+    if shouldRoute { route(slot) }
     return slot
-  }
-
-  /// Lets the pushes go whose device's turn has come, and those for which there is room in their paces.
-  public mutating func takeTurns() {
-    work.releasePaced()
-    while let slot = work.nextPaced() { destinations.route(slot, &work) }
-    while let slot = work.nextTurn() {
-      if work.isCurrent(slot) {
-        destinations.route(slot, &work)
-      } else {
-        work.handBack(slot)
-      }
-    }
-  }
-
-  /// Apps, lanes or campaigns are held or go on: this is what is held now. What is under way goes on.
-  public mutating func update(_ pauses: Pauses) {
-    for slot in work.update(pauses) { destinations.route(slot, &work) }
-    while let slot = work.popResumed() { destinations.route(slot, &work) }
-  }
-
-  /// An operator has set or cleared paces: these are in force now.
-  public mutating func update(_ paces: Paces) {
-    for slot in work.update(paces) { destinations.route(slot, &work) }
   }
 
   /// Devices were removed, have changed their owner, or may be used again.
@@ -165,18 +126,33 @@ public struct Dispatcher: ~Copyable, Sendable {
   // MARK: Pushes go out
 
   /// Sends what waits and can go now.
-  public mutating func dispatch() { destinations.dispatch(&work) }
+  public mutating func dispatch() { pools.dispatch(&work) }
 
   /// A push could not be sent after all.
-  public mutating func notSent(_ slot: UInt32) { destinations.notSent(slot, &work) }
+  public mutating func notSent(_ slot: UInt32) {
+    let id = work.takeBack(slot)
+    pools[id.pool].notSent(slot, on: id.index, &work)
+    pools.touch(id.pool)
+  }
 
   /// Gives up on answers whose time has passed; what that means is decided when the stream has ended.
-  public mutating func expireDeadlines() { destinations.expireDeadlines(&work) }
+  public mutating func expireDeadlines() {
+    while let slot = work.timeOut() {
+      let id = work.pushes[slot].connection
+      // Others were answered since it was sent: the connection lives, this one request is ignored.
+      let lastActivity = pools[id.pool].connectionSet.connections[id.index].lastActivity
+      if lastActivity + work.pushes.timeout > work.turn.now { work.turn.count(.silentStreams) }
+      work.turn.append(.reset(slot: slot, id))
+    }
+  }
 
   // MARK: Streams end
 
   /// APNs answered a push with 200.
-  public mutating func accepted(_ slot: UInt32) { destinations.accepted(slot, &work) }
+  public mutating func accepted(_ slot: UInt32) {
+    let id = work.close(slot)
+    pools[id.pool].accepted(slot, on: id.index, &work)
+  }
 
   /// A push was answered with anything else, by APNs or by something on the way to it.
   ///
@@ -184,7 +160,10 @@ public struct Dispatcher: ~Copyable, Sendable {
   public mutating func refused(
     _ slot: UInt32, _ response: GatewayResponse, retryAfter: UInt32
   ) {
-    destinations.refused(slot, response, retryAfter: UInt64(retryAfter) * 1_000, &work)
+    let id = work.close(slot)
+    let failed = pools[id.pool].refused(
+      slot, on: id.index, response, retryAfter: UInt64(retryAfter) * 1_000, &work)
+    goOn(with: slot, failed, of: id.pool)
   }
 
   /// A push's stream ended without an answer.
@@ -193,7 +172,19 @@ public struct Dispatcher: ~Copyable, Sendable {
   ///   - isUnprocessed: APNs has certainly not processed it.
   ///   - isLost: the connection has ended, and the stream with it.
   public mutating func unanswered(_ slot: UInt32, isUnprocessed: Bool, isLost: Bool) {
-    destinations.unanswered(slot, isUnprocessed: isUnprocessed, isLost: isLost, &work)
+    let timedOut = work.pushes[slot].life.state == .timedOut
+    let id = work.close(slot, isUnprocessed: isUnprocessed)
+    let failed = pools[id.pool].unanswered(
+      slot, on: id.index, isUnprocessed: isUnprocessed, timedOut: timedOut, isLost: isLost, &work)
+    goOn(with: slot, failed, of: id.pool)
+  }
+
+  private mutating func goOn(with slot: UInt32, _ failed: Pool.Failed, of pool: Int32) {
+    switch failed {
+    case .nothing: break
+    case .inLine: pools.touch(pool)
+    case .routesAgain: route(slot)
+    }
   }
 
   // What a shell asks for each push is `mutating`, although it only reads: a borrow of so large a value is passed as a
@@ -212,12 +203,14 @@ public struct Dispatcher: ~Copyable, Sendable {
 
   /// The addresses of a pool's gateway have come, in the order to try them; nil when it has none.
   public mutating func lookedUp(_ pool: Int32, _ addresses: [PeerAddress]?) {
-    destinations.lookedUp(pool, addresses, &work)
+    pools.touch(pool)
+    let isWanted = !work.partitions.isStopping
+    pools.lookedUp(pool, addresses, isWanted: isWanted, &work)
   }
 
   /// Something happened to a connection.
   public mutating func handle(_ event: ConnectionEvent, of id: ConnectionID) {
-    destinations.tell(id.pool, &work) { $0.handle(event, of: id.index, &$1.turn) }
+    pools.handle(event, of: id, &work)
   }
 
   /// Something came from a connection's gateway.
@@ -225,26 +218,8 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// - Parameter limit: streams that the gateway allows at once now. Streams that crossed a falling limit came back
   ///   refused: that is judged by the new one.
   public mutating func touched(_ id: ConnectionID, limit: Int) {
-    destinations.touch(id, limit: limit)
-  }
-
-  // MARK: Credentials
-
-  /// Records of the provider tokens' topic have come, in this order.
-  ///
-  /// - Parameter isComplete: all credentials that the topic had at the start are known.
-  public mutating func updateTokens(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
-    destinations.updateTokens(updates, isComplete: isComplete)
-  }
-
-  /// Applies some of the records that have come.
-  public mutating func applyTokens() { destinations.applyTokens(&work) }
-
-  /// Client certificates were read again: what is new serves from now on, what is gone drains.
-  ///
-  /// - Parameter places: where each of the certificates that there were stands now; nil for one that is gone.
-  public mutating func updateCertificates(_ entries: [CertificateBook.Entry], places: [Int?]) {
-    destinations.updateCertificates(entries, places: places, &work)
+    pools.touch(id.pool)
+    pools[id.pool].limit(id.index, to: limit)
   }
 
   // MARK: Partitions
@@ -255,7 +230,11 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// A partition is the loop's now.
   ///
   /// - Returns: its number until all are given back.
-  public mutating func granted(_ start: GrantedPartition) -> Int { work.granted(start) }
+  public mutating func granted(_ start: GrantedPartition) -> Int {
+    let partition = work.granted(start)
+    signalled(partition)
+    return partition
+  }
 
   /// A window of `apns-id`s has been rebuilt; if its partition waits for all of it, it begins to be read.
   public mutating func inherit(_ window: DedupWindow, by partition: Int, isWhole: Bool) {
@@ -266,7 +245,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// what is in flight gets until the deadline (monotonic milliseconds).
   public mutating func drain(until deadline: UInt64) {
     work.drain(until: deadline)
-    destinations.handBack(&work)
+    handBack()
     work.handBackEarly()
     takeTurns()
   }
@@ -290,7 +269,19 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// Looks after pools, connections and credentials.
   ///
   /// - Returns: false when that is not due yet.
-  public mutating func upkeep() -> Bool { destinations.upkeep(&work) }
+  public mutating func upkeep() -> Bool {
+    guard let due = rounds.begin(now: work.turn.now) else { return false }
+    let waiting = unresolved.count + pools.lookAfterActive(&work)
+    work.turn.set(.waiting, waiting)
+    if due.isRound {
+      pools.lookAfterIdle(&work)
+      refreshCredentials()
+      pools.closeIdle(&work.turn)
+    }
+    pools.removeRetired(&work.turn)
+    if due.isExpiry { expireWaiting() }
+    return true
+  }
 
   /// The progress that may be committed, and anomalies; nil while that is not due yet.
   public mutating func report() -> [PartitionReport]? { work.report() }
@@ -336,26 +327,22 @@ public struct Dispatcher: ~Copyable, Sendable {
   public func openRecords(of partition: Int) -> Int { work.partitions[partition].open }
 
   /// The pools that there are or were, by their numbers.
-  public var pools: Range<Int32> { destinations.pools.indices }
+  public var poolNumbers: Range<Int32> { pools.indices }
 
   /// The state of a pool; nil for one that was removed.
-  public func standing(ofPool pool: Int32) -> PoolSnapshot? { destinations.pools[pool].standing }
+  public func standing(ofPool pool: Int32) -> PoolSnapshot? { pools[pool].standing }
 
   /// The id of a credential.
   public func credential(_ index: Int) -> String {
-    destinations.credentials.tokens.entries[index].credential
+    credentials.tokens.entries[index].credential
   }
 
   /// The provider token of a pool, a secret; nil while there is none that may be sent.
-  public func token(ofPool pool: Int32) -> [UInt8]? { destinations.pools[pool].token }
+  public func token(ofPool pool: Int32) -> [UInt8]? { pools[pool].token }
 
   /// The connections of a pool.
-  public func connections(ofPool pool: Int32) -> [Connection] {
-    destinations.pools[pool].allConnections
-  }
+  public func connections(ofPool pool: Int32) -> [Connection] { pools[pool].allConnections }
 
   /// A connection that is there.
-  public func connection(_ id: ConnectionID) -> Connection {
-    destinations.pools[id.pool][id.index]
-  }
+  public func connection(_ id: ConnectionID) -> Connection { pools[id.pool][id.index] }
 }

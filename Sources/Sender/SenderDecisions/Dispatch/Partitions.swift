@@ -14,12 +14,9 @@ public struct HandedOverPartition: Sendable {
   public let window: DedupWindow?
 }
 
-/// The partitions of one loop in one assignment, by index, and which of them may have records.
+/// The partitions of one loop in one assignment, by index.
 struct Partitions: Sendable {
   private var all: [PartitionState] = []
-  /// The partitions whose queues may have records: signalled, and not found empty since. What is asked in every
-  /// turn is asked of these: a partition is large, and some hundred of them cost more than the pushes of a turn.
-  private var ready = ReadySet()
   /// The partitions of retry topics.
   private(set) var retries: [Int] = []
   /// Counts assignments; a push of an earlier one completes no offset.
@@ -40,7 +37,6 @@ struct Partitions: Sendable {
   var isEmpty: Bool { all.isEmpty }
 
   mutating func add(_ partition: PartitionState) -> Int {
-    ready.insert(all.count)
     if partition.isRetry { retries.append(all.count) }
     all.append(partition)
     return all.count - 1
@@ -92,7 +88,6 @@ struct Partitions: Sendable {
 
   private mutating func removeAll() {
     all.removeAll()
-    ready.removeAll()
     retries.removeAll()
     epoch &+= 1
     if !isStopping { drainDeadline = nil }
@@ -178,15 +173,6 @@ struct Partitions: Sendable {
       state, at: state.position < 0 ? offset : min(state.position, offset))
   }
 
-  /// When a record of a retry topic goes out, in monotonic milliseconds.
-  ///
-  /// - Parameter written: the record's timestamp.
-  mutating func due(
-    _ index: Int, written: Int64, wall: Int64, now: UInt64, random: UInt64
-  ) -> UInt64 {
-    all[index].due(written: written, wall: wall, now: now, random: random)
-  }
-
   // MARK: How far they are
 
   /// The progress that may be committed, and anomalies.
@@ -204,16 +190,6 @@ struct Partitions: Sendable {
     gauges.show(&turn)
     return reports
   }
-
-  // MARK: Which have records
-
-  /// A partition's queue has records. The number may be left of an earlier assignment: then a queue is looked at in
-  /// vain.
-  mutating func signalled(_ index: Int) { if index < all.count { ready.insert(index) } }
-  mutating func signalledAll() { ready.insertAll(below: all.count) }
-  mutating func foundEmpty(_ index: Int) { ready.remove(index) }
-  func isReady(_ index: Int) -> Bool { ready.contains(index) }
-  func firstReady(in part: Range<Int>) -> Int? { ready.first(in: part) }
 
   /// When the next retry that was read before it was due will be, in monotonic milliseconds.
   var nextRetryDue: UInt64? {

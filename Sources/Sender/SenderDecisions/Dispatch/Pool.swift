@@ -201,7 +201,6 @@ struct Pool: Sendable {
   mutating func closeIdle(_ turn: inout Turn) { connectionSet.closeIdle(&turn) }
   mutating func closeIdlest(_ turn: inout Turn) { connectionSet.closeIdlest(&turn) }
   mutating func trustRenewed() { connectionSet.trustRenewed() }
-  mutating func renewed() { connectionSet.renewed() }
   mutating func age() { connectionSet.age() }
   mutating func authorize(_ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?) -> Bool {
     connectionSet.authorize(newest)
@@ -241,9 +240,17 @@ struct Pool: Sendable {
   /// Takes out a push in line, of those that matter least.
   mutating func popLeast() -> UInt32? { queue.popLeast() }
 
-  /// Takes the pushes in line out that are gone for some reason.
-  mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
-    queue.removeAll(where: isGone)
+  /// Takes the pushes in line out that have expired.
+  mutating func removeExpired(_ work: borrowing Workload) -> [UInt32] {
+    queue.removeAll { work.pushes[$0].isExpired(at: work.turn.wall) }
+  }
+
+  /// Takes the pushes in line out that another credential serves, or none.
+  mutating func removeUnserved(
+    by credential: PoolCredential, _ credentials: borrowing Credentials,
+    _ work: borrowing Workload
+  ) -> [UInt32] {
+    queue.removeAll { credentials.credential(for: work.pushes[$0]) != credential }
   }
 
   /// The number of further pushes of a class that would be sent now; negative when more wait than that.

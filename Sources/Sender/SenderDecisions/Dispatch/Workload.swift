@@ -7,7 +7,7 @@ import Contract
 /// The pushes that the loop works on, from being taken to their ends, and what they take up meanwhile: a slot, a part of
 /// their destination's share, an open offset of their partition, their device's turn.
 ///
-/// Here a push begins and ends; between that, `Destinations` decides where it goes.
+/// Here a push begins and ends; between that, the `Dispatcher` decides where it goes.
 struct Workload: Sendable {
   /// The output of all that decides: actions and counts.
   var turn: Turn
@@ -81,9 +81,6 @@ struct Workload: Sendable {
     if isWhole { turn.count(.dedupRebuilds) }
   }
 
-  mutating func signalled(_ partition: Int) { partitions.signalled(partition) }
-  mutating func signalledAll() { partitions.signalledAll() }
-  mutating func foundEmpty(_ partition: Int) { partitions.foundEmpty(partition) }
   mutating func drain(until deadline: UInt64) { partitions.drain(until: deadline) }
   mutating func shortenDrain(until deadline: UInt64) { partitions.shortenDrain(until: deadline) }
   mutating func stop() { partitions.stop() }
@@ -135,13 +132,9 @@ struct Workload: Sendable {
   ///
   /// - Parameter known: destinations that pushes may be for, if they were counted again.
   mutating func beginIntake(known: Int?) {
-    if let known { shares.counted(known) }
-    shares.turn(free: freeSlots, now: turn.now)
+    shares.turn(known: known, free: freeSlots, now: turn.now)
     if paces.isInForce { paces.fill(now: turn.now) }
   }
-
-  /// Pools or credentials came or went.
-  mutating func destinationsChanged() { shares.destinationsChanged() }
 
   /// A destination has answered about a push.
   mutating func answered(_ destination: Int32) { shares.answered(destination) }
@@ -206,8 +199,8 @@ struct Workload: Sendable {
     if case .lane(let lane) = partitions[index].topicKind {
       return pauses.contains(lane) ? .max : 0
     }
-    return partitions.due(
-      index, written: written, wall: turn.wall, now: turn.now, random: turn.chance())
+    let random = turn.chance()
+    return partitions[index].due(written: written, wall: turn.wall, now: turn.now, random: random)
   }
 
   /// A record that is no notification has ended in a dead letter.

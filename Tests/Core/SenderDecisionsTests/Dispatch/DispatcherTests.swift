@@ -164,7 +164,7 @@ import Testing
     #expect(dispatcher.work.pushes[head].life.state == .held)
     dispatcher.update(Pauses(.standard))
     expect([.openPool(0), .authorize(pool: 0)], of: &dispatcher)
-    #expect(dispatcher.destinations.pools[0].queue.count == 2, "both go on")
+    #expect(dispatcher.pools[0].queue.count == 2, "both go on")
     #expect(taken(&dispatcher).keys.sorted() == [0, bulk])
   }
 
@@ -389,7 +389,7 @@ import Testing
     at location: SourceLocation = #_sourceLocation
   ) {
     let found = (
-      dispatcher.destinations.pools[0].queue.inLine, dispatcher.destinations.pools[0].queue.held
+      dispatcher.pools[0].queue.inLine, dispatcher.pools[0].queue.held
     )
     #expect(found == (inLine, beside), sourceLocation: location)
   }

@@ -166,7 +166,7 @@ final class ScriptedLoop {
 
   /// Pushes that were taken and have not ended.
   var held: Int { dispatcher.pushCount }
-  var pools: Int { dispatcher.pools.count }
+  var pools: Int { dispatcher.poolNumbers.count }
   var isStopping: Bool { dispatcher.isStopping }
   /// Outcomes that Kafka has not acknowledged.
   var unacknowledged: Int { dispatcher.unacknowledged }
