@@ -358,8 +358,8 @@ final class SenderLoop {
     guard gateways.connection(connection.id) === connection else { return }
     let quiet = dispatcher.now - connection.lastEvent
     connection.lastEvent = dispatcher.now
-    dispatcher.touched(
-      connection.id, limit: Int(connection.http.remoteMaxConcurrentStreams))
+    dispatcher.handle(
+      .touched(limit: Int(connection.http.remoteMaxConcurrentStreams)), of: connection.id)
     connection.http.drainCompleted(into: &completed.exchanges)
     turns.pace.note(completed.exchanges.count)
     completed.sendTimes.removeAll(keepingCapacity: true)

@@ -18,7 +18,7 @@ extension LoopModel {
       if world.isCalm { connections[id]!.model.recover(now: world.now, &world.chance) }
       collectAccepted(id, &world)
       while let message = connections[id]?.model.receive(now: world.now) {
-        dispatcher.touched(id, limit: connections[id]!.limit)
+        dispatcher.handle(.touched(limit: connections[id]!.limit), of: id)
         process(message, id, &world)
         perform(&world)
       }

@@ -170,12 +170,6 @@ public struct Connection: Sendable {
   /// True if its end tells something about the destination: it is not we who have no use for it.
   var endTells: Bool { machine.endReason != .retired && machine.endReason != .beaten }
 
-  /// It ends, and that says no more than that its address did not take a connection.
-  var isOfAddressAlone: Bool {
-    machine.endReason == .beaten
-      || (race != 0 && (machine.state == .connecting || machine.endReason == .givenUp))
-  }
-
   // MARK: The gateway
 
   /// The gateway allows so many streams at once: pushes may go out.
@@ -270,5 +264,11 @@ public struct Connection: Sendable {
   }
 
   /// It is over.
-  mutating func closed() { machine.closed() }
+  ///
+  /// - Returns: whether that says no more than that its address did not take a connection.
+  mutating func closed() -> Bool {
+    defer { machine.closed() }
+    return machine.endReason == .beaten
+      || (race != 0 && (machine.state == .connecting || machine.endReason == .givenUp))
+  }
 }

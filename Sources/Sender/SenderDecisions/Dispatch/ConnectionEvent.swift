@@ -8,6 +8,9 @@ public enum ConnectionEvent: Sendable {
   case notOpened
   /// It came a step nearer to TLS: TCP is up, the proxy's tunnel, or the gateway has said something.
   case advanced
+  /// Something came from its gateway, which allows so many streams at once now: perhaps fewer than it did. Streams that
+  /// crossed a falling limit came back refused: that is judged by the new one.
+  case touched(limit: Int)
   /// TLS is up.
   case connected
   /// The gateway allows so many streams at once. Before it has said so nothing is known of it, so nothing is sent.

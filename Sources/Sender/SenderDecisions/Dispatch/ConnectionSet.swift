@@ -52,6 +52,7 @@ struct ConnectionSet: Sendable {
       connections[index].noteActivity(now: turn.now)
       connectAttempts.advanced(connections[index].race, now: turn.now)
     case .connected: connected(index, now: turn.now)
+    case .touched(let limit): connections[index].limit(to: limit)
     case .settings(let limit): allow(limit, on: index, &turn)
     case .goAway(let reason, let isError): goAway(index, reason, isError: isError, &turn)
     case .ponged: connections[index].ponged(&turn)
@@ -61,11 +62,13 @@ struct ConnectionSet: Sendable {
 
   // MARK: Connections come
 
-  mutating func endedLookUp() { connectAttempts.endedLookUp() }
-
   /// The gateway's addresses have come, in the order to try them; nil when it has none.
-  mutating func lookedUp(_ addresses: [PeerAddress]?, _ turn: inout Turn) {
-    if let addresses { health.lookedUp(addresses) }
+  ///
+  /// - Parameter isWanted: connections may still be opened.
+  mutating func lookedUp(_ addresses: [PeerAddress]?, isWanted: Bool, _ turn: inout Turn) {
+    connectAttempts.endedLookUp()
+    guard isWanted else { return }
+    if let addresses { health.addresses.resolved(addresses) }
     let inUse = connections.staying.map { connections[$0].address }
     let route = health.route(inUse: inUse, now: turn.now)
     goOn(connectAttempts.begin(addresses == nil ? [] : route), &turn)
@@ -120,9 +123,6 @@ struct ConnectionSet: Sendable {
     }
   }
 
-  /// The gateway allows fewer streams than it did, perhaps.
-  mutating func limit(_ index: Int32, to limit: Int) { connections[index].limit(to: limit) }
-
   // MARK: Connections go
 
   private mutating func goAway(
@@ -140,8 +140,8 @@ struct ConnectionSet: Sendable {
   }
 
   private mutating func closed(_ index: Int32, isFailure: Bool, _ turn: inout Turn) {
-    let (race, isOfAddressAlone) = (connections[index].race, connections[index].isOfAddressAlone)
-    connections[index].closed()
+    let race = connections[index].race
+    let isOfAddressAlone = connections[index].closed()
     if isFailure {
       putAddressAside(of: index, &turn)
       turn.count(.connectionsLost)
@@ -180,7 +180,7 @@ struct ConnectionSet: Sendable {
   }
 
   private mutating func putAside(_ address: PeerAddress, _ turn: inout Turn) {
-    health.putAside(address, now: turn.now, random: turn.chance())
+    health.addresses.failed(address, now: turn.now, random: turn.chance())
     turn.count(.addressesAside)
   }
 
@@ -285,14 +285,15 @@ struct ConnectionSet: Sendable {
     connections[index].pingTimedOut(&turn)
   }
 
-  /// All connections close as their streams end; one is opened when there is something to send.
-  mutating func closeIdle(_ turn: inout Turn) {
+  /// All connections close as their streams end, and one is opened when there is something to send; or only the one with
+  /// the fewest open streams closes.
+  mutating func giveWay(_ yield: ConnectionBudget.Yield, _ turn: inout Turn) {
+    guard case .all = yield else { return closeIdlest(&turn) }
     health.closedIdle()
     for index in connections.staying { connections[index].retire(&turn) }
   }
 
-  /// The connection with the fewest open streams closes as these end.
-  mutating func closeIdlest(_ turn: inout Turn) {
+  private mutating func closeIdlest(_ turn: inout Turn) {
     if let idlest = connections.idlest { connections[idlest].retire(&turn) }
   }
 
@@ -303,18 +304,20 @@ struct ConnectionSet: Sendable {
 
   // MARK: Credentials
 
-  /// All connections are to be replaced: APNs knows a team's topics as they were when each sent its first push.
-  mutating func age() { for index in connections.indices { connections[index].age() } }
-
   /// Roots or certificates were replaced: the next connect need not wait.
   mutating func trustRenewed() { health.trustRenewed() }
 
   /// Takes the provider token that the credential has now, nil for none that may be sent: what was refused may be tried
   /// again at once.
   ///
+  /// - Parameter hasOtherApps: all connections are to be replaced, because APNs knows a team's topics as they were when each
+  ///   sent its first push.
   /// - Returns: whether that is another token.
-  mutating func authorize(_ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?) -> Bool {
+  mutating func authorize(
+    _ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?, hasOtherApps: Bool
+  ) -> Bool {
     health.renewed()
+    if hasOtherApps { for index in connections.indices { connections[index].age() } }
     let hadToken = token != nil
     guard let newest else {
       token = nil
@@ -355,7 +358,7 @@ struct ConnectionSet: Sendable {
   }
 
   /// True if something may have changed for the pushes whose apps had to wait.
-  mutating func hasNewAllowance(now: UInt64) -> Bool { health.hasNewAllowance(now: now) }
+  mutating func hasNewAllowance(now: UInt64) -> Bool { health.apps.hasNewAllowance(now: now) }
 
   /// True if some app has to wait. `mutating`, although it only reads: otherwise it would be asked of a copy.
   mutating func hasRefusedApps() -> Bool { health.hasRefusedApps }
@@ -370,7 +373,7 @@ struct ConnectionSet: Sendable {
   /// - Parameter isFirst: it was not sent before.
   mutating func opened(on index: Int32, isFirst: Bool, now: UInt64, wall: Int64) {
     connections[index].opened(now: now, wall: wall)
-    if isFirst { health.sent() }
+    if isFirst { health.budget.sent() }
   }
 
   /// A push could not be sent after all.
@@ -514,7 +517,7 @@ struct ConnectionSet: Sendable {
   func isElsewhere(_ index: Int32, _ lastFailure: PushState.LastFailure, _ app: UInt64) -> Bool {
     let address = connections[index].address
     guard address != lastFailure.address else { return false }
-    return !lastFailure.findsOut || !health.refuses(app, at: address)
+    return !lastFailure.findsOut || !health.refusing.contains(app, at: address)
   }
 
   /// A connection with free streams that a push has not failed on, to another address if there is one.
@@ -538,7 +541,7 @@ struct ConnectionSet: Sendable {
     let most = settings.pool.maximum
     guard load.connecting > 0 || load.serving - load.aged < most else { return false }
     if lastFailure.findsOut { return health.hasUntried(app, now: now) }
-    return health.hasOther(than: connections[index].address, now: now)
+    return health.addresses.hasOther(than: connections[index].address, now: now)
       || (connections[index].serial == lastFailure.connection && most > 1)
   }
 

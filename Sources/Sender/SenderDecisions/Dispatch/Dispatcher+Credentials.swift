@@ -28,10 +28,7 @@ extension Dispatcher {
     switch credentials.apply(update, now: work.turn.wall) {
     case .stale, .quarantined: break
     case .added(let index), .lost(let index): renew(index)
-    case .renewed(let index, let hasOtherApps):
-      renew(index)
-      // APNs knows the topics of a team as they were when a connection sent its first push.
-      if hasOtherApps { for pool in credentials.pools(of: .token(index)) { pools[pool].age() } }
+    case .renewed(let index, let hasOtherApps): renew(index, hasOtherApps: hasOtherApps)
     case .removed(let index): retirePools(of: .token(index))
     }
   }
@@ -44,14 +41,11 @@ extension Dispatcher {
     intake.areDestinationsStale = true
     var gone: [Int32] = []
     for pool in pools.indices where !pools[pool].isRetired {
-      pools[pool].trustRenewed()
       pools.activate(pool)
-      guard case .certificate(let index) = pools[pool].credential else { continue }
-      if let place = places[index] {
-        pools[pool].move(toCertificate: place)
-        credentials.set(pool, of: .certificate(place), pools[pool].kind)
-      } else {
+      if !pools[pool].trustRenewed(places) {
         gone.append(pool)
+      } else if case .certificate = pools[pool].credential {
+        credentials.set(pool, of: pools[pool].credential, pools[pool].kind)
       }
     }
     // Their pushes may go to any of those that stay, which have to be known by then.
@@ -74,16 +68,18 @@ extension Dispatcher {
 
   /// Gives the pools of a credential the token that it has now. Without one they open no connection and send nothing:
   /// what waits there is blocked as for any destination that makes no progress.
-  private mutating func renew(_ index: Int) {
-    for pool in credentials.pools(of: .token(index)) { authorize(pool, index) }
+  private mutating func renew(_ index: Int, hasOtherApps: Bool = false) {
+    for pool in credentials.pools(of: .token(index)) {
+      authorize(pool, index, hasOtherApps: hasOtherApps)
+    }
   }
 
-  private mutating func authorize(_ pool: Int32, _ index: Int) {
+  private mutating func authorize(_ pool: Int32, _ index: Int, hasOtherApps: Bool = false) {
     let isUsable = credentials.tokens.isUsable(index, now: work.turn.wall)
     let token =
       isUsable
       ? (credentials.tokens.stamp(index), credentials.tokens.entries[index].token) : nil
-    guard pools[pool].authorize(token) else { return }
+    guard pools[pool].authorize(token, hasOtherApps: hasOtherApps) else { return }
     work.turn.append(.authorize(pool: pool))
     if isUsable { pools.touch(pool) }
   }

@@ -210,16 +210,13 @@ extension Dispatcher {
 
   /// Something happened to a connection.
   public mutating func handle(_ event: ConnectionEvent, of id: ConnectionID) {
-    pools.handle(event, of: id, &work)
-  }
-
-  /// Something came from a connection's gateway.
-  ///
-  /// - Parameter limit: streams that the gateway allows at once now. Streams that crossed a falling limit came back
-  ///   refused: that is judged by the new one.
-  public mutating func touched(_ id: ConnectionID, limit: Int) {
-    pools.touch(id.pool)
-    pools[id.pool].limit(id.index, to: limit)
+    if case .touched = event {
+      // What goes on on its streams; nothing to count.
+      pools.touch(id.pool)
+      pools[id.pool].handle(event, of: id.index, &work.turn)
+    } else {
+      pools.handle(event, of: id, &work)
+    }
   }
 
   // MARK: Partitions

@@ -189,25 +189,39 @@ struct Pool: Sendable {
 
   /// - Parameter isWanted: connections may still be opened.
   mutating func lookedUp(_ addresses: [PeerAddress]?, isWanted: Bool, _ turn: inout Turn) {
-    connectionSet.endedLookUp()
-    if isWanted, !isRetired { connectionSet.lookedUp(addresses, &turn) }
+    connectionSet.lookedUp(addresses, isWanted: isWanted && !isRetired, &turn)
   }
 
   /// Something happened to a connection.
   mutating func handle(_ event: ConnectionEvent, of index: Int32, _ turn: inout Turn) {
     connectionSet.handle(event, of: index, &turn)
   }
-  mutating func limit(_ index: Int32, to limit: Int) { connectionSet.limit(index, to: limit) }
-  mutating func closeIdle(_ turn: inout Turn) { connectionSet.closeIdle(&turn) }
-  mutating func closeIdlest(_ turn: inout Turn) { connectionSet.closeIdlest(&turn) }
-  mutating func trustRenewed() { connectionSet.trustRenewed() }
-  mutating func age() { connectionSet.age() }
-  mutating func authorize(_ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?) -> Bool {
-    connectionSet.authorize(newest)
+
+  /// It gives connections up, because others need room or it has no use for them.
+  mutating func giveWay(_ yield: ConnectionBudget.Yield, _ turn: inout Turn) {
+    connectionSet.giveWay(yield, &turn)
   }
 
-  /// Its certificate has another index in the `CertificateBook` now.
-  mutating func move(toCertificate index: Int) { credential = .certificate(index) }
+  /// Its credential has this provider token now, or none that may be sent.
+  ///
+  /// - Returns: whether that is another one.
+  mutating func authorize(
+    _ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?, hasOtherApps: Bool
+  ) -> Bool {
+    connectionSet.authorize(newest, hasOtherApps: hasOtherApps)
+  }
+
+  /// Roots and certificates were replaced.
+  ///
+  /// - Parameter places: where each of the certificates that there were stands now in the `CertificateBook`.
+  /// - Returns: false if its own is gone.
+  mutating func trustRenewed(_ places: [Int?]) -> Bool {
+    connectionSet.trustRenewed()
+    guard case .certificate(let index) = credential else { return true }
+    guard let place = places[index] else { return false }
+    credential = .certificate(place)
+    return true
+  }
 
   /// It goes out of service: its connections drain.
   ///

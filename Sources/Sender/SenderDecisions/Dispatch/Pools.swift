@@ -184,10 +184,8 @@ struct Pools: Sendable {
       $0 + $1.connectionSet.connections.count - $1.connectionSet.connections.staying.count
     }
     for yield in budget.yields(holders, taken: taken, leaving: leaving, now: work.turn.now) {
-      switch yield {
-      case .all(let pool): closeIdle(pool, &work.turn)
-      case .one(let pool): all[Int(pool)].closeIdlest(&work.turn)
-      }
+      all[Int(yield.pool)].giveWay(yield, &work.turn)
+      if case .all(let pool) = yield { activate(pool) }
     }
   }
 
@@ -197,13 +195,9 @@ struct Pools: Sendable {
     nextIdleLook = turn.now + 10_000
     for pool in budget.closesIdle(holders, taken: taken, now: turn.now) {
       turn.count(.closedIdle)
-      closeIdle(pool, &turn)
+      all[Int(pool)].giveWay(.all(pool), &turn)
+      activate(pool)
     }
-  }
-
-  private mutating func closeIdle(_ pool: Int32, _ turn: inout Turn) {
-    all[Int(pool)].closeIdle(&turn)
-    activate(pool)
   }
 
   /// The pools with connections that stay, as the budget sees them.

@@ -379,7 +379,7 @@ import Testing
     }
     expectLine(1_000, beside: 0, &dispatcher)
     dispatcher.accepted(probe)
-    dispatcher.touched(Self.first, limit: 10)
+    dispatcher.handle(.touched(limit: 10), of: Self.first)
     dispatcher.dispatch()
     #expect(actions(&dispatcher).count == 11, "a receipt, and as many sends as there are streams")
   }

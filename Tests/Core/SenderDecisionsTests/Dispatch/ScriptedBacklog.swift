@@ -144,7 +144,7 @@ final class ScriptedBacklog {
     for (at, connection) in connects where at <= now {
       dispatcher.handle(.connected, of: connection)
       dispatcher.handle(.settings(limit: Self.streams), of: connection)
-      dispatcher.touched(connection, limit: Self.streams)
+      dispatcher.handle(.touched(limit: Self.streams), of: connection)
     }
     connects.removeAll { $0.at <= now }
     while let connection = pings.popLast() { dispatcher.handle(.ponged, of: connection) }
@@ -156,7 +156,7 @@ final class ScriptedBacklog {
     while answered < answers.count, answers[answered].at <= now {
       let slot = answers[answered].slot
       answered += 1
-      dispatcher.touched(dispatcher.push(slot).connection, limit: Self.streams)
+      dispatcher.handle(.touched(limit: Self.streams), of: dispatcher.push(slot).connection)
       dispatcher.accepted(slot)
       perform()
     }

@@ -244,7 +244,7 @@ final class ScriptedDestination {
 
   private func hear(_ number: ConnectionID) {
     guard let socket = sockets[number] else { return }
-    dispatcher.touched(number, limit: socket.isUp ? Self.streams : 1)
+    dispatcher.handle(.touched(limit: socket.isUp ? Self.streams : 1), of: number)
     guard socket.isUp else { return establish(number, socket) }
     for (slot, at) in socket.open where now - at >= Self.latency {
       // An earlier one may have ended the connection, and all of its streams.

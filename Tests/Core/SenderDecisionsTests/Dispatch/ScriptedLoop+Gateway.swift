@@ -61,10 +61,10 @@ extension ScriptedLoop {
     switch notice {
     case .limit(let limit):
       sockets[id]!.limit = limit
-      dispatcher.touched(id, limit: limit)
+      dispatcher.handle(.touched(limit: limit), of: id)
       dispatcher.handle(.settings(limit: limit), of: id)
     case .goAway(let last, let reason):
-      dispatcher.touched(id, limit: sockets[id]!.limit)
+      dispatcher.handle(.touched(limit: sockets[id]!.limit), of: id)
       for stream in sockets[id]!.streams where stream.number > last {
         unanswered(stream.slot, id, isUnprocessed: true)
       }
@@ -79,7 +79,7 @@ extension ScriptedLoop {
     guard sockets[id]?.isSilent == false, let place = sockets[id]?.place(of: stream.slot) else {
       return
     }
-    dispatcher.touched(id, limit: sockets[id]!.limit)
+    dispatcher.handle(.touched(limit: sockets[id]!.limit), of: id)
     switch stream.reply {
     case .answer(let response, _, let retryAfter):
       close(stream.slot, id)
@@ -136,7 +136,7 @@ extension ScriptedLoop {
     sockets[id]!.isUp = true
     sockets[id]!.limit = limit
     dispatcher.handle(.settings(limit: limit), of: id)
-    dispatcher.touched(id, limit: limit)
+    dispatcher.handle(.touched(limit: limit), of: id)
   }
 
   private func close(_ slot: UInt32, _ id: ConnectionID) {
