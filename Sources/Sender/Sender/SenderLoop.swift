@@ -235,10 +235,10 @@ final class SenderLoop {
     case .providerTokens(let updates, let isComplete):
       for case .token(let entry) in updates { telemetry.name(apps: entry.apps) }
       dispatcher.updateTokens(updates, isComplete: isComplete)
-    case .pauses(let pauses): dispatcher.update(pauses)
-    case .partitions(let totals): dispatcher.update(totals)
-    case .paces(let paces): dispatcher.update(paces)
-    case .devices(let news): dispatcher.update(news)
+    case .pauses(let pauses): dispatcher.update(.pauses(pauses))
+    case .partitions(let totals): dispatcher.update(.partitions(totals))
+    case .paces(let paces): dispatcher.update(.paces(paces))
+    case .devices(let news): dispatcher.update(.devices(news))
     case .access(let access): renew(access)
     case .stop(let deadline):
       queues.close()

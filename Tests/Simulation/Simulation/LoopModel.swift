@@ -201,7 +201,7 @@ final class LoopModel: GroupProcess {
         DeviceNews(record.key.device, app: record.key.app, .production, said))
     }
     marksRead = world.devices.marks.count
-    dispatcher.update(news)
+    dispatcher.update(.devices(news))
   }
 
   private func knownRelease(_ key: DeviceOfApp) -> Int64 {

@@ -12,7 +12,8 @@ extension Dispatcher {
         work.turn.append(.requestAppToken(slot: slot))
       }
       if work.hold(slot, forAllowed: Int32(Fairness.noCredential), .credential) {
-        work.awaitCredential(slot)
+        let now = work.turn.now
+        work.tell(slot) { $0.awaitCredential(now: now) }
         unresolved.append(slot)
       }
       return
@@ -38,15 +39,10 @@ extension Dispatcher {
     }
   }
 
-  /// Apps, lanes or campaigns are held or go on: this is what is held now. What is under way goes on.
-  public mutating func update(_ pauses: Pauses) {
-    for slot in work.update(pauses) { route(slot) }
+  /// What may be sent has changed: routes the pushes again that waited for that.
+  public mutating func update(_ change: ControlChange) {
+    for slot in work.update(change) { route(slot) }
     while let slot = work.popResumed() { route(slot) }
-  }
-
-  /// An operator has set or cleared paces: these are in force now.
-  public mutating func update(_ paces: Paces) {
-    for slot in work.update(paces) { route(slot) }
   }
 
   // MARK: Out of line

@@ -117,12 +117,6 @@ extension Dispatcher {
     return slot
   }
 
-  /// Devices were removed, have changed their owner, or may be used again.
-  public mutating func update(_ news: [DeviceNews]) { work.update(news) }
-
-  /// The loops of all senders together have so many partitions now, of which this one keeps its part of each pace.
-  public mutating func update(_ totals: PartitionTotals) { work.update(totals) }
-
   // MARK: Pushes go out
 
   /// Sends what waits and can go now.
@@ -241,9 +235,12 @@ extension Dispatcher {
   /// The partitions are asked back: nothing more is taken, what waits unsent is dropped (its next owner sends it), and
   /// what is in flight gets until the deadline (monotonic milliseconds).
   public mutating func drain(until deadline: UInt64) {
-    work.drain(until: deadline)
+    drain(until: deadline, isLast: false)
+  }
+
+  private mutating func drain(until deadline: UInt64, isLast: Bool) {
+    work.drain(until: deadline, isLast: isLast)
     handBack()
-    work.handBackEarly()
     takeTurns()
   }
 
@@ -254,8 +251,7 @@ extension Dispatcher {
 
   /// The same as `drain`, and nothing is given to the loop afterwards.
   public mutating func stop(until deadline: UInt64) {
-    work.stop()
-    drain(until: deadline)
+    drain(until: deadline, isLast: true)
   }
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
@@ -316,8 +312,8 @@ extension Dispatcher {
   public var unacknowledged: Int { work.partitions.unacknowledged }
 
   /// The progress of a partition.
-  public mutating func standing(of partition: Int) -> PartitionSnapshot {
-    work.standing(of: partition)
+  public func standing(of partition: Int) -> PartitionSnapshot {
+    work.partitions[partition].standing(now: work.turn.now)
   }
 
   /// Records of a partition that were taken and are not complete.

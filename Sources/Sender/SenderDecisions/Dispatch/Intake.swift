@@ -124,7 +124,9 @@ extension Dispatcher {
   private mutating func room(for sendClass: SendClass) -> Int {
     guard work.partitions.isFeeding, !work.shares.isBlocked, intake.isProducerOpen, !work.isBehind
     else { return 0 }
-    var free = work.freeSlots(for: sendClass)
+    // Lanes reserve a part of all slots, as they do of the streams.
+    var free = work.laneShares.room(
+      for: sendClass, of: settings.maxInFlight, open: work.pushes.byClass)
     if work.paces.isInForce, let lane = sendClass.lane, let room = work.paces.room(of: lane) {
       free = min(free, room)
     }

@@ -356,24 +356,26 @@ public struct PartitionState: Sendable {
     gauges.open += open
     gauges.runs += runs
     // A paused lane is not stuck.
+    noteHead(now: now)
     if !isHeld { gauges.age = max(gauges.age, headAge(now: now)) }
     gauges.span = max(gauges.span, ledger?.span ?? 0)
     if windowDeadline == nil, allowance(reserve: reserve) == 0 { gauges.paused += 1 }
   }
 
+  private mutating func noteHead(now: UInt64) {
+    let committable = open > 0 ? ledger?.committable ?? -1 : -1
+    if head.offset != committable { head = (committable, now) }
+  }
+
   /// The time for which the oldest open record has kept the committable offset from moving, in milliseconds, to within
-  /// the time between two looks; 0 when nothing is open.
-  mutating func headAge(now: UInt64) -> UInt64 {
-    guard let ledger, ledger.incomplete > 0 else {
-      head = (-1, now)
-      return 0
-    }
-    if head.offset != ledger.committable { head = (ledger.committable, now) }
+  /// the time between two reports; 0 when nothing is open.
+  func headAge(now: UInt64) -> UInt64 {
+    guard let ledger, ledger.incomplete > 0, head.offset == ledger.committable else { return 0 }
     return now - head.since
   }
 
   /// The partition's progress.
-  mutating func standing(now: UInt64) -> PartitionSnapshot {
+  func standing(now: UInt64) -> PartitionSnapshot {
     PartitionSnapshot(
       topicKind: topicKind, open: open, committable: ledger?.committable, headAge: headAge(now: now)
     )

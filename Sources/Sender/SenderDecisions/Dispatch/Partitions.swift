@@ -48,15 +48,17 @@ struct Partitions: Sendable {
   var isFeeding: Bool { drainDeadline == nil }
 
   /// They are asked back.
-  mutating func drain(until deadline: UInt64) { drainDeadline = deadline }
+  ///
+  /// - Parameter isLast: none comes any more.
+  mutating func drain(until deadline: UInt64, isLast: Bool) {
+    drainDeadline = deadline
+    if isLast { isStopping = true }
+  }
 
   /// A drain under way has less time than it was told.
   mutating func shortenDrain(until deadline: UInt64) {
     if !isFeeding { drainDeadline = deadline }
   }
-
-  /// They are asked back, and none comes any more.
-  mutating func stop() { isStopping = true }
 
   /// True if the partitions are to be given back now: nothing of theirs is open any more, or time is up.
   func isHandOverDue(now: UInt64) -> Bool {
@@ -103,12 +105,6 @@ struct Partitions: Sendable {
   /// True if a record belongs to this assignment.
   func hasNow(_ origin: Origin) -> Bool { origin.epoch == epoch }
 
-  /// The retry topic that a record of this assignment came from; nil from a lane.
-  func tier(of origin: Origin) -> RetryTier? {
-    guard case .retries(let tier) = all[Int(origin.partition)].topicKind else { return nil }
-    return tier
-  }
-
   /// The partition of a record of this assignment; nil for one of an earlier assignment.
   func place(of origin: Origin) -> Int? { hasNow(origin) ? Int(origin.partition) : nil }
 
@@ -121,20 +117,6 @@ struct Partitions: Sendable {
     unacknowledged -= 1
     guard hasNow(origin) else { return }
     all[Int(origin.partition)].acknowledged(origin.offset)
-  }
-
-  // A call for what every record needs: a subscript that is not inlined costs a heap allocation.
-
-  /// Whether a record of a partition is the first with its `apns-id` among the last ones.
-  mutating func take(
-    _ id: NotificationID, payload: UInt16, in index: Int
-  ) -> RecentIDs.Verdict { all[index].take(id, payload: payload) }
-
-  /// A record says that an id is free again, which is all that it is for.
-  mutating func free(_ id: NotificationID, at offset: Int64, in index: Int) {
-    let admission = all[index].admit(offset)
-    all[index].free(id)
-    if case .new = admission { all[index].acknowledged(offset) }
   }
 
   /// The retry topic of a record; nil for a lane's.
@@ -155,22 +137,6 @@ struct Partitions: Sendable {
       return false
     }
     return all[index].isSuperseded(push.state)
-  }
-
-  /// A push with a key is not under way any more.
-  mutating func endState(of push: borrowing PushState, in slot: UInt32) {
-    if let index = place(of: push.origin) { all[index].endState(push.state, in: slot) }
-  }
-
-  /// A record that an earlier assignment completed; a repeat supersedes nothing.
-  mutating func remember(
-    _ id: NotificationID, payload: UInt16, _ state: StateFacts, at offset: Int64, from index: Int
-  ) {
-    guard !all[index].isRetry, take(id, payload: payload, in: index) == .first,
-      state.hasIdentity
-    else { return }
-    all[index].noteState(
-      state, at: state.position < 0 ? offset : min(state.position, offset))
   }
 
   // MARK: How far they are

@@ -480,7 +480,10 @@ struct Pool: Sendable {
       return .nothing
     }
     if failure.cause != .unprocessed {
-      work.noteFailure(slot, on: connectionSet.connections[index])
+      let (now, wall) = (work.turn.now, work.turn.wall)
+      work.tell(slot) {
+        $0.noteFailure(on: connectionSet.connections[index], now: now, wall: wall)
+      }
     }
     if failure.isOfAddress {
       work.tell(slot) { $0.noteRefusal(token: connectionSet.connections[index].token) }
@@ -516,7 +519,7 @@ struct Pool: Sendable {
     let push = work.pushes[slot]
     var failed = DestinationHealth.FailedPush(
       push.life, failure.cause,
-      cameFrom: push.state.tier ?? work.partitions.tier(of: push.origin),
+      cameFrom: push.state.tier ?? work.partitions.retryTopic(of: push.origin),
       failingSince: push.lastFailure.since, expiresAt: min(push.agesAt, push.expiresAt),
       retryAfter: failure.retryAfter,
       hasMetFault: push.lastFailure.hasMetFault, isLost: failure.isLost)

@@ -56,8 +56,19 @@ struct Turn: Sendable {
 
   // MARK: Counters
 
-  mutating func count(_ counter: SenderCounter) { counts.add(counter) }
+  mutating func count(_ counter: SenderCounter) { counts.values[counter.rawValue] += 1 }
 
   /// A gauge stands here now.
-  mutating func set(_ counter: SenderCounter, _ value: Int) { counts.set(counter, value) }
+  mutating func set(_ counter: SenderCounter, _ value: Int) {
+    counts.values[counter.rawValue] = value
+  }
+}
+
+/// The counters' values, written by the turn.
+public struct Counts: Sendable {
+  fileprivate var values = InlineArray<64, Int>(repeating: 0)
+
+  init() { precondition(SenderCounter.allCases.count <= values.count) }
+
+  public subscript(_ counter: SenderCounter) -> Int { values[counter.rawValue] }
 }

@@ -38,11 +38,6 @@ struct Workload: Sendable {
   /// Slots that nobody holds.
   var freeSlots: Int { settings.maxInFlight - pushes.count }
 
-  /// Slots for records of a class: lanes reserve a part of all, as they do of the streams.
-  func freeSlots(for sendClass: SendClass) -> Int {
-    laneShares.room(for: sendClass, of: settings.maxInFlight, open: pushes.byClass)
-  }
-
   /// True if Kafka is so far behind in acknowledging outcomes that nothing more is taken.
   var isBehind: Bool { partitions.unacknowledged >= settings.unacknowledgedAtMost }
 
@@ -51,14 +46,22 @@ struct Workload: Sendable {
     partitions.isFeeding && partitions.hasNow(pushes[slot].origin)
   }
 
-  /// This is held now. What is under way goes on.
+  /// What may be sent has changed.
   ///
-  /// - Returns: the pushes that waited for a pace, to be routed again: their campaign may have ended.
-  mutating func update(_ pauses: Pauses) -> [UInt32] {
-    let haveCampaignsChanged = pauses.campaigns != self.pauses.campaigns
-    self.pauses = pauses
-    guard haveCampaignsChanged else { return [] }
-    let slots = paces.drain()
+  /// - Returns: the pushes that waited for a pace, to be routed again: it may be another one, or their campaign may have
+  ///   ended.
+  mutating func update(_ change: ControlChange) -> [UInt32] {
+    var slots: [UInt32] = []
+    switch change {
+    case .pauses(let pauses):
+      if pauses.campaigns != self.pauses.campaigns { slots = paces.drain() }
+      self.pauses = pauses
+    case .paces(let paces):
+      pushes.forgetLanes()
+      slots = self.paces.update(paces, now: turn.now)
+    case .partitions(let totals): paces.update(totals, now: turn.now)
+    case .devices(let news): devices.update(news, now: turn.now)
+    }
     for slot in slots { pushes[slot].resume() }
     return slots
   }
@@ -81,9 +84,7 @@ struct Workload: Sendable {
     if isWhole { turn.count(.dedupRebuilds) }
   }
 
-  mutating func drain(until deadline: UInt64) { partitions.drain(until: deadline) }
   mutating func shortenDrain(until deadline: UInt64) { partitions.shortenDrain(until: deadline) }
-  mutating func stop() { partitions.stop() }
   mutating func acknowledged(_ origin: Origin) { partitions.acknowledged(origin) }
 
   /// The progress that may be committed, and anomalies; nil while that is not due yet.
@@ -95,13 +96,11 @@ struct Workload: Sendable {
   /// When the next report is due, in monotonic milliseconds.
   var reportDue: UInt64 { progress.due }
 
-  /// The progress of a partition.
-  mutating func standing(of partition: Int) -> PartitionSnapshot {
-    partitions[partition].standing(now: turn.now)
-  }
-
-  /// Drops the records that were read before they were due, and what waits for a pace.
-  mutating func handBackEarly() {
+  /// The partitions are asked back: drops the records that were read before they were due, and what waits for a pace.
+  ///
+  /// - Parameter isLast: nothing is given to the loop afterwards.
+  mutating func drain(until deadline: UInt64, isLast: Bool) {
+    partitions.drain(until: deadline, isLast: isLast)
     for index in partitions.indices {
       if let early = partitions[index].drainEarly() { handBack(early) }
     }
@@ -147,12 +146,18 @@ struct Workload: Sendable {
     _ id: NotificationID, payload: UInt16, _ state: StateFacts, at offset: Int64,
     from partition: Int
   ) {
-    partitions.remember(id, payload: payload, state, at: offset, from: partition)
+    guard !partitions[partition].isRetry,
+      partitions[partition].take(id, payload: payload) == .first, state.hasIdentity
+    else { return }
+    let position = state.position < 0 ? offset : min(state.position, offset)
+    partitions[partition].noteState(state, at: position)
   }
 
-  /// A record says that an id is free again.
+  /// A record says that an id is free again, which is all that it is for.
   mutating func free(_ id: NotificationID, at offset: Int64, from partition: Int) {
-    partitions.free(id, at: offset, in: partition)
+    let admission = partitions[partition].admit(offset)
+    partitions[partition].free(id)
+    if case .new = admission { partitions[partition].acknowledged(offset) }
   }
 
   /// A record comes: whether it is to be worked on.
@@ -181,7 +186,7 @@ struct Workload: Sendable {
     }
     let mayWait = partitions[index].isRetry || pauses.hasLanes
     let due = mayWait ? due(written: written, from: index) : 0
-    let standing = partitions.take(facts.dedupKey, payload: facts.payload, in: index)
+    let standing = partitions[index].take(facts.dedupKey, payload: facts.payload)
     if standing != .first {
       finish(slot, .deduplicated, standing == .repeated ? .repeatedID : .otherPayload)
     } else if due > turn.now {
@@ -296,9 +301,6 @@ struct Workload: Sendable {
 
   // MARK: What keeps it from going
 
-  /// Devices were removed, have changed their owner, or may be used again.
-  mutating func update(_ news: [DeviceNews]) { devices.update(news, now: turn.now) }
-
   /// True if a push may go now. One that may not has its end here, or is moved aside: it has expired, APNs has called
   /// its device dead, its device was removed or has changed its owner, its device is throttled, or its app or campaign is
   /// held. Asked when it is routed and when it is sent, for
@@ -359,19 +361,6 @@ struct Workload: Sendable {
   }
 
   // MARK: Paces
-
-  /// These are the paces now.
-  ///
-  /// - Returns: the pushes that waited for one, to be routed again.
-  mutating func update(_ paces: Paces) -> [UInt32] {
-    pushes.forgetLanes()
-    let slots = self.paces.update(paces, now: turn.now)
-    for slot in slots { pushes[slot].resume() }
-    return slots
-  }
-
-  /// All loops together have so many partitions now.
-  mutating func update(_ totals: PartitionTotals) { paces.update(totals, now: turn.now) }
 
   /// Finds the pushes whose time has come.
   mutating func releasePaced() {
@@ -487,9 +476,6 @@ struct Workload: Sendable {
   @inline(__always)
   mutating func tell(_ slot: UInt32, _ event: (inout PushState) -> Void) { event(&pushes[slot]) }
 
-  /// It waits until there is a credential for its app.
-  mutating func awaitCredential(_ slot: UInt32) { pushes[slot].awaitCredential(now: turn.now) }
-
   /// Its app has a credential now.
   mutating func gotCredential(_ slot: UInt32) {
     pushes[slot].gotCredential()
@@ -522,11 +508,6 @@ struct Workload: Sendable {
   mutating func takeBack(_ slot: UInt32) -> ConnectionID {
     defer { unsend(slot) }
     return pushes.takeBack(slot)
-  }
-
-  /// It failed on a connection.
-  mutating func noteFailure(_ slot: UInt32, on connection: borrowing Connection) {
-    pushes[slot].noteFailure(on: connection, now: turn.now, wall: turn.wall)
   }
 
   /// The whole destination fails, or an address of it: the attempt does not count.
@@ -617,7 +598,9 @@ struct Workload: Sendable {
   /// Frees the slot, and what the push had taken up. If it had its device's turn, the next one's begins.
   private mutating func free(_ slot: UInt32) {
     if pushes.hasState(slot) {
-      partitions.endState(of: pushes[slot], in: slot)
+      if let index = partitions.place(of: pushes[slot].origin) {
+        partitions[index].endState(pushes[slot].state, in: slot)
+      }
       pushes.endKey(slot)
     }
     leaveLane(slot, counts: false)
