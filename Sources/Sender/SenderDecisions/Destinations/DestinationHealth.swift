@@ -118,6 +118,20 @@ public struct DestinationHealth: Sendable {
     return true
   }
 
+  /// Decides whether to ask for one now that an answer calls for it.
+  ///
+  /// - Parameter hasToken: connections carry a provider token, not a certificate.
+  public mutating func asksForToken(
+    after response: GatewayResponse, _ reaction: Reaction, hasToken: Bool, now: UInt64
+  ) -> Bool {
+    switch response.credential {
+    case .refresh, .refreshIfOld: asksForToken(now: now)
+    // Only the signer can tell whether the token is the one that it has signed.
+    case .stop: hasToken && !reaction.isOfAddress && asksForToken(now: now)
+    case .none, .freeze: false
+    }
+  }
+
   /// Decides whether to tell the operator now that an answer is not of APNs: once in a while, however many there are.
   public mutating func reportsForeignAnswer(now: UInt64) -> Bool {
     guard now >= nextForeignReport else { return false }

@@ -3,13 +3,6 @@
 internal import APNS
 import Credentials
 
-/// The newest provider token of a pool.
-struct PoolToken: Sendable {
-  let stamp: ProviderTokenStamp
-  /// Counts the tokens that the pool had.
-  let number: UInt32
-}
-
 /// The way of one pool to its gateway: its connections and the connectAttempts for further ones, the provider token that they
 /// carry, and what all of these say about the destination's health.
 ///
@@ -18,16 +11,12 @@ struct PoolToken: Sendable {
 struct ConnectionSet: Sendable {
   private let pool: Int32
   let authentication: ConnectionStateMachine.Authentication
-  private let settings: DispatchSettings
+  let settings: DispatchSettings
   /// The health of the destination, and what follows from it for connections and retries.
   private(set) var health: DestinationHealth
   private(set) var connections = Connections()
   private(set) var connectAttempts = ConnectAttempts()
-  /// nil while there is none that may be sent.
-  private(set) var token: PoolToken?
-  /// The token itself: a secret.
-  private(set) var tokenBytes: [UInt8] = []
-  private var tokens: UInt32 = 0
+  private(set) var token = PoolToken()
 
   init(
     _ pool: Int32, _ authentication: ConnectionStateMachine.Authentication,
@@ -42,12 +31,16 @@ struct ConnectionSet: Sendable {
   }
 
   /// True with a valid provider token or a certificate.
-  var isAuthorized: Bool { token != nil || authentication == .certificate }
+  var isAuthorized: Bool { token.newest != nil || authentication == .certificate }
 
   /// Something happened to a connection.
   mutating func handle(_ event: ConnectionEvent, of index: Int32, _ turn: inout Turn) {
     switch event {
-    case .notOpened: notOpened(index, &turn)
+    case .notOpened:
+      let race = connections[index].race
+      connections.remove(index)
+      connectAttempts.endAttempt(of: race, isLast: true)
+      goOn(race, &turn)
     case .advanced:
       connections[index].noteActivity(now: turn.now)
       connectAttempts.advanced(connections[index].race, now: turn.now)
@@ -93,13 +86,6 @@ struct ConnectionSet: Sendable {
       replaceAt: turn.now + age / 2 + turn.chance() % (age / 2 + 1))
     turn.count(.connects)
     turn.append(.open(id))
-  }
-
-  private mutating func notOpened(_ index: Int32, _ turn: inout Turn) {
-    let race = connections[index].race
-    connections.remove(index)
-    connectAttempts.endAttempt(of: race, isLast: true)
-    goOn(race, &turn)
   }
 
   private mutating func connected(_ index: Int32, now: UInt64) {
@@ -163,13 +149,7 @@ struct ConnectionSet: Sendable {
 
   /// Tells the health of a connection that takes no more pushes, once.
   private mutating func noteLeaving(_ index: Int32, _ turn: inout Turn) {
-    guard connections[index].leaves(), connections[index].endTells else { return }
-    let connection = connections[index]
-    var end = DestinationHealth.ConnectionEnd(
-      hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
-      isAddressAside: connection.isAddressAside)
-    end.accepted = connection.machine.acceptedStreams
-    end.isInOrder = connection.machine.endReason == .goAway
+    guard let end = connections[index].leaves(now: turn.now) else { return }
     health.connectionEnded(end, now: turn.now, random: turn.chance())
   }
 
@@ -196,7 +176,10 @@ struct ConnectionSet: Sendable {
     _ line: (isWaiting: Bool, wantsOtherConnection: Bool), room: Int, _ turn: inout Turn
   ) -> Bool {
     for index in connections.indices { noteLeaving(index, &turn) }
-    replaceAged(isIdle: !line.isWaiting, &turn)
+    if let aged = connections.replaceable(isIdle: !line.isWaiting) {
+      turn.count(.replacedAged)
+      connections[aged].retire(&turn)
+    }
     var room = room
     while true {
       var load = load
@@ -213,32 +196,14 @@ struct ConnectionSet: Sendable {
         // Asked again before each connect: APNs spreads its load by what a name means now.
         turn.append(.lookUp(pool: pool, seed: UInt32(truncatingIfNeeded: turn.chance())))
       case .closeOne:
-        closeIdlest(&turn)
+        giveWay(.one(pool), &turn)
         return false
       }
     }
   }
 
   /// The load that `ConnectionPoolPolicy` decides by, without the pushes that wait.
-  private var load: ConnectionPoolPolicy.Load {
-    var load = ConnectionPoolPolicy.Load(
-      connecting: connectAttempts.count, serving: 0, credit: 0, openStreams: 0, capacity: 0,
-      isWaiting: false)
-    connections.add(to: &load)
-    return load
-  }
-
-  /// Retires a connection that is too old once another one can serve in its place. One at a time.
-  private mutating func replaceAged(isIdle: Bool, _ turn: inout Turn) {
-    let serving = connections.indices.filter { connections[$0].isServing }
-    guard let aged = serving.first(where: { connections[$0].isAged }) else { return }
-    let canGo =
-      serving.contains { !connections[$0].isAged }
-      || (connections[aged].machine.openStreams == 0 && isIdle)
-    guard canGo else { return }
-    turn.count(.replacedAged)
-    connections[aged].retire(&turn)
-  }
+  var load: ConnectionPoolPolicy.Load { connections.load(connecting: connectAttempts.count) }
 
   /// Looks after silent connections, and has connectAttempts go on that come no nearer.
   ///
@@ -249,52 +214,24 @@ struct ConnectionSet: Sendable {
       goOn(race.number, &turn)
       room -= 1
     }
-    for index in connections.indices { watch(connection: index, &turn) }
+    for index in connections.indices {
+      guard connections[index].watch(settings, &turn) else { continue }
+      turn.count(.silentConnections)
+      putAddressAside(of: index, &turn)
+      connections[index].pingTimedOut(&turn)
+    }
     return room
-  }
-
-  private mutating func watch(connection index: Int32, _ turn: inout Turn) {
-    switch connections[index].machine.state {
-    case .connecting, .negotiating:
-      if turn.now - connections[index].startedAt >= settings.connectTimeout {
-        connections[index].giveUp(&turn)
-      }
-      return
-    case .draining:
-      // Drained by the choice of a token, which closes nothing by itself.
-      if connections[index].machine.openStreams == 0 { connections[index].retire(&turn) }
-      connections[index].closeAbandoned(&turn)
-    case .priming, .ready, .suspect, .closed: break
-    }
-    connections[index].age(now: turn.now)
-    if let pingedAt = connections[index].pingedAt {
-      if turn.now - pingedAt >= settings.pingTimeout { closeSilent(index, &turn) }
-      return
-    }
-    let silence = connections[index].silence(now: turn.now)
-    if connections[index].machine.owesSignOfLife {
-      if silence >= settings.pingAfter { connections[index].silent(&turn) }
-    } else if silence >= settings.idlePing {
-      connections[index].ping(&turn)
-    }
-  }
-
-  private mutating func closeSilent(_ index: Int32, _ turn: inout Turn) {
-    turn.count(.silentConnections)
-    putAddressAside(of: index, &turn)
-    connections[index].pingTimedOut(&turn)
   }
 
   /// All connections close as their streams end, and one is opened when there is something to send; or only the one with
   /// the fewest open streams closes.
   mutating func giveWay(_ yield: ConnectionBudget.Yield, _ turn: inout Turn) {
-    guard case .all = yield else { return closeIdlest(&turn) }
-    health.closedIdle()
-    for index in connections.staying { connections[index].retire(&turn) }
-  }
-
-  private mutating func closeIdlest(_ turn: inout Turn) {
-    if let idlest = connections.idlest { connections[idlest].retire(&turn) }
+    switch yield {
+    case .all:
+      health.closedIdle()
+      for index in connections.staying { connections[index].retire(&turn) }
+    case .one: if let idlest = connections.idlest { connections[idlest].retire(&turn) }
+    }
   }
 
   /// All connections close as their streams end: the credential is gone.
@@ -318,34 +255,20 @@ struct ConnectionSet: Sendable {
   ) -> Bool {
     health.renewed()
     if hasOtherApps { for index in connections.indices { connections[index].age() } }
-    let hadToken = token != nil
-    guard let newest else {
-      token = nil
-      return hadToken
-    }
-    // The same token under another generation is no other token.
-    if hadToken, tokenBytes == newest.bytes { return false }
-    tokens += 1
-    token = PoolToken(stamp: newest.stamp, number: tokens)
-    tokenBytes = newest.bytes
-    return true
+    return token.replace(newest)
   }
 
   /// Puts the newest provider token on a connection, if the rules allow it.
   ///
   /// - Returns: false when no push may go out on this connection now.
   mutating func prepareToken(of index: Int32, _ turn: inout Turn) -> Bool {
-    guard let token else { return authentication == .certificate }
-    return connections[index].prepare(token, &turn)
+    guard let newest = token.newest else { return authentication == .certificate }
+    return connections[index].prepare(newest, &turn)
   }
 
   // MARK: A push goes out
 
-  /// True if one more push may be open.
-  ///
-  /// - Parameters:
-  ///   - capacity: streams that may be open in all.
-  ///   - open: those that are.
+  /// True if one more push may be open than those that are, with connections of this capacity.
   mutating func allowsMore(capacity: Int, open: Int, now: UInt64) -> Bool {
     health.isUndisturbed || open < health.allowance(capacity: capacity, now: now)
   }
@@ -413,38 +336,23 @@ struct ConnectionSet: Sendable {
     retryAfter: UInt64, _ turn: inout Turn
   ) -> DestinationHealth.Reaction {
     health.noteActivity(now: turn.now)
-    let connection = connections[index]
+    let place = connections[index].place(of: push, newest: token.newest)
     let reaction = health.answered(
       DestinationHealth.Answer(
-        response, app: push.app, sentAt: push.sentAt, retryAfter: retryAfter,
-        on: .init(
-          at: connection.address, isAgain: push.lastFailure.findsOut,
-          hasAccepted: connection.machine.hasAccepted, firstPushAt: connection.firstPushAt,
-          hasNewestToken: connection.token == token?.number ?? 0)),
+        response, app: push.app, sentAt: push.sentAt, retryAfter: retryAfter, on: place),
       now: turn.now, random: turn.chance())
     connections[index].answered(
       status: response.isForeign ? 0 : response.status, reaction.connection, &turn)
     if reaction.isOfAddress, reaction.connection != .keep { putAddressAside(of: index, &turn) }
-    askForToken(response, reaction, &turn)
+    let hasToken = authentication == .providerToken
+    if health.asksForToken(after: response, reaction, hasToken: hasToken, now: turn.now) {
+      turn.requestToken(pool, response)
+    }
     if reaction.isNewRefusal {
       reportRefusal(response, app: response.credential == .stop ? slot : nil, &turn)
     }
     if response.isForeign { noteForeign(slot, on: index, response, &turn) }
     return reaction
-  }
-
-  /// Asks the signer for a newer provider token if the answer calls for one.
-  private mutating func askForToken(
-    _ response: GatewayResponse, _ reaction: DestinationHealth.Reaction, _ turn: inout Turn
-  ) {
-    let asks =
-      switch response.credential {
-      case .refresh, .refreshIfOld: true
-      // Only the signer can tell whether the token is the one that it has signed.
-      case .stop: authentication == .providerToken && !reaction.isOfAddress
-      case .none, .freeze: false
-      }
-    if asks, health.asksForToken(now: turn.now) { turn.requestToken(pool, response) }
   }
 
   private func reportRefusal(_ answer: GatewayResponse, app slot: UInt32?, _ turn: inout Turn) {
@@ -458,14 +366,11 @@ struct ConnectionSet: Sendable {
     _ slot: UInt32, on index: Int32, _ response: GatewayResponse, _ turn: inout Turn
   ) {
     turn.count(.foreignAnswers)
-    if isAbandoned(index) { putAddressAside(of: index, &turn) }
+    if connections[index].isAbandoned { putAddressAside(of: index, &turn) }
     if health.reportsForeignAnswer(now: turn.now) {
       turn.append(.reportForeignAnswer(slot: slot, connections[index].id, response))
     }
   }
-
-  /// True if a connection will not serve again.
-  func isAbandoned(_ index: Int32) -> Bool { connections[index].machine.endReason == .abandoned }
 
   /// A push's stream ended without an answer.
   ///
@@ -490,74 +395,5 @@ struct ConnectionSet: Sendable {
     _ push: DestinationHealth.FailedPush, now: UInt64, wall: Int64
   ) -> DestinationHealth.Retry {
     health.retry(push, now: now, wall: wall)
-  }
-
-  // MARK: What failed in one place goes out in another
-
-  /// The connection for a push that failed before: to another address of the gateway where there is one, another
-  /// connection otherwise. Nil when it should wait for one to be opened elsewhere.
-  mutating func elsewhere(
-    _ lastFailure: PushState.LastFailure, _ app: UInt64, insteadOf chosen: Int32, _ turn: inout Turn
-  ) -> Int32? {
-    var index = chosen
-    if connections[chosen].serial == lastFailure.connection
-      || !isElsewhere(chosen, lastFailure, app),
-      let other = another(lastFailure, app), prepareToken(of: other, &turn)
-    {
-      index = other
-    }
-    guard !isElsewhere(index, lastFailure, app) else {
-      turn.count(.movedAddress)
-      return index
-    }
-    return mayWait(lastFailure, app, for: index, now: turn.now) ? nil : index
-  }
-
-  /// True if a connection leads to another address than where a push failed, and not to one that has refused its app.
-  func isElsewhere(_ index: Int32, _ lastFailure: PushState.LastFailure, _ app: UInt64) -> Bool {
-    let address = connections[index].address
-    guard address != lastFailure.address else { return false }
-    return !lastFailure.findsOut || !health.refusing.contains(app, at: address)
-  }
-
-  /// A connection with free streams that a push has not failed on, to another address if there is one.
-  private func another(_ lastFailure: PushState.LastFailure, _ app: UInt64) -> Int32? {
-    var found: Int32?
-    for index in connections.indices where connections[index].machine.credit > 0 {
-      guard connections[index].serial != lastFailure.connection else { continue }
-      if isElsewhere(index, lastFailure, app) { return index }
-      found = index
-    }
-    return found
-  }
-
-  /// True if a better place than this connection may yet be found.
-  private func mayWait(
-    _ lastFailure: PushState.LastFailure, _ app: UInt64, for index: Int32, now: UInt64
-  ) -> Bool {
-    guard lastFailure.connection != 0, !isPatienceOver(lastFailure, now: now) else { return false }
-    // With all connections that there may be, none is opened elsewhere.
-    let load = load
-    let most = settings.pool.maximum
-    guard load.connecting > 0 || load.serving - load.aged < most else { return false }
-    if lastFailure.findsOut { return health.hasUntried(app, now: now) }
-    return health.addresses.hasOther(than: connections[index].address, now: now)
-      || (connections[index].serial == lastFailure.connection && most > 1)
-  }
-
-  /// A better place is waited for as long as one connect may take.
-  private func isPatienceOver(_ lastFailure: PushState.LastFailure, now: UInt64) -> Bool {
-    now - lastFailure.at >= settings.connectTimeout
-  }
-
-  /// True if a push that waits for another connection has one now, or has waited long enough.
-  func canComeBack(_ lastFailure: PushState.LastFailure, _ app: UInt64, now: UInt64) -> Bool {
-    if isPatienceOver(lastFailure, now: now) { return true }
-    var first: Int32?
-    for index in connections.indices where connections[index].machine.credit > 0 {
-      if isElsewhere(index, lastFailure, app) { return true }
-      if first == nil { first = index }
-    }
-    return first.map { !mayWait(lastFailure, app, for: $0, now: now) } ?? false
   }
 }

@@ -123,7 +123,7 @@ struct Pool: Sendable {
   }
 
   /// Its provider token, a secret; nil while there is none that may be sent.
-  var token: [UInt8]? { connectionSet.token == nil ? nil : connectionSet.tokenBytes }
+  var token: [UInt8]? { connectionSet.token.bytes }
 
   subscript(_ index: Int32) -> Connection { connectionSet.connections[index] }
 
@@ -421,7 +421,7 @@ struct Pool: Sendable {
     default:
       var failure = Failure(cause: .answered(verdict), answer: response)
       failure.retryAfter = Int64(retryAfter)
-      failure.isLost = response.isForeign && connectionSet.isAbandoned(index)
+      failure.isLost = response.isForeign && connectionSet.connections[index].isAbandoned
       failure.isOfAddress = reaction.isOfAddress
       return retry(slot, on: index, failure, &work)
     }
