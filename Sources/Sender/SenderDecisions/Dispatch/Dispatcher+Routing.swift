@@ -33,7 +33,6 @@ extension Dispatcher {
   /// Lets the pushes go whose device's turn has come, and those for which there is room in their paces.
   public mutating func takeTurns() {
     work.releasePaced()
-    while let slot = work.nextPaced() { route(slot) }
     while let slot = work.nextTurn() {
       if work.isCurrent(slot) { route(slot) } else { work.handBack(slot) }
     }
@@ -42,7 +41,9 @@ extension Dispatcher {
   /// What may be sent has changed: routes the pushes again that waited for that.
   public mutating func update(_ change: ControlChange) {
     for slot in work.update(change) { route(slot) }
-    while let slot = work.popResumed() { route(slot) }
+    for index in work.partitions.indices where work.partitions[index].isHeld {
+      if let slot = work.popDue(of: index) { route(slot) }
+    }
   }
 
   // MARK: Out of line
@@ -92,7 +93,8 @@ extension Dispatcher {
         unresolved.append(slot)
         continue
       }
-      work.gotCredential(slot)
+      work.tell(slot) { $0.gotCredential() }
+      work.answered(Int32(Fairness.noCredential))
       enqueue(slot, pool(of: credential, work.pushes[slot].kind))
     }
   }

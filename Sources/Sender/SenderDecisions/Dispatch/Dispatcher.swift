@@ -31,6 +31,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// Pushes whose app has no credential.
   var unresolved = SlotQueue()
   var rounds = Upkeep()
+  var progress: Progress
   var intake = Intake()
   let settings: DispatchSettings
 
@@ -48,6 +49,7 @@ public struct Dispatcher: ~Copyable, Sendable {
   ) {
     self.settings = settings
     work = Workload(settings, Turn(now: now, wall: wall, seed: seed))
+    progress = Progress(settings)
     pools = Pools(limits: settings.budget)
     credentials = Credentials(certificates: CertificateBook(certificates, now: wall / 1_000))
   }
@@ -66,7 +68,7 @@ extension Dispatcher {
 
   /// When something is due that time alone makes due, in monotonic milliseconds.
   public var nextDue: UInt64 {
-    var due = work.reportDue
+    var due = progress.due
     if let next = work.pushes.nextTimeOut { due = min(due, next) }
     if let next = work.partitions.nextRetryDue { due = min(due, next) }
     if work.paces.isInForce, let next = work.paces.nextDue { due = min(due, next) }
@@ -277,7 +279,9 @@ extension Dispatcher {
   }
 
   /// The progress that may be committed, and anomalies; nil while that is not due yet.
-  public mutating func report() -> [PartitionReport]? { work.report() }
+  public mutating func report() -> [PartitionReport]? {
+    progress.isDue(now: work.turn.now) ? work.report() : nil
+  }
 
   // MARK: Its state, for shells, status pages and tests
 

@@ -4,18 +4,6 @@ internal import APNS
 public import ConsumerGroup
 internal import Contract
 
-/// What a push is among those with its device, app and key.
-enum StateVerdict: Equatable {
-  /// The same push is under way: two owners of a partition have moved it on.
-  case repeated
-  /// A newer one was taken.
-  case superseded
-  /// None that is known is newer than this place of the log.
-  ///
-  /// - Parameter isUnknown: of what is forgotten something newer may have been sent.
-  case newest(at: Int64, isUnknown: Bool)
-}
-
 /// One assigned partition as its loop decides by it.
 public struct PartitionState: Sendable {
   public let topicKind: TopicKind

@@ -65,11 +65,11 @@ extension Pool {
     throttle(slot, failure, retry.decision, &work)
     switch retry.decision {
     case .keep:
-      work.spare(slot, isUnprocessed: failure.cause == .unprocessed)
+      spare(slot, failure, &work)
       // Behind the others: if it is this push that fails, another one finds out that the destination works.
       return requeue(slot, isLast: !failure.isOfAddress, &work)
     case .pause(let tier):
-      work.spare(slot, isUnprocessed: failure.cause == .unprocessed)
+      spare(slot, failure, &work)
       work.park(slot, tier, .failure(failure.answer))
     case .now(let counts):
       work.turn.count(counts ? .resentAmbiguous : .resentUnprocessed)
@@ -81,6 +81,12 @@ extension Pool {
     case .final: work.finish(slot, .rejected, nil, failure.answer)
     }
     return .nothing
+  }
+
+  /// The whole destination fails, or an address of it: the attempt does not count.
+  private func spare(_ slot: UInt32, _ failure: Failure, _ work: inout Workload) {
+    work.turn.count(.keptInOutage)
+    if failure.cause != .unprocessed { work.tell(slot) { $0.spare() } }
   }
 
   /// What is to be decided by, as the destination's health sees it.

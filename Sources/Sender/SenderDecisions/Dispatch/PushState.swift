@@ -169,15 +169,12 @@ public struct PushState: Sendable {
 
   // MARK: What it takes up
 
-  /// Its slot counts for this destination from now on.
-  mutating func count(for destination: Int32) { self.destination = destination }
-
-  /// Its slot counts for no destination any more.
+  /// Its slot counts for this destination from now on; −1: for none.
   ///
-  /// - Returns: the one that it counted for; −1 for none.
-  mutating func discount() -> Int32 {
-    defer { destination = -1 }
-    return destination
+  /// - Returns: the one that it counted for.
+  mutating func count(for destination: Int32) -> Int32 {
+    defer { self.destination = destination }
+    return self.destination
   }
 
   /// It is the push of its device that is under way.

@@ -57,18 +57,17 @@ struct Shares: Sendable {
 
   mutating func answered(_ destination: Int32) { fairness.answered(Int(destination)) }
 
-  /// A push takes a slot of a destination.
+  /// A push gives its slot of a destination back, and takes one of another; −1: of none.
   ///
   /// - Parameter partition: of its record; nil if that is of an earlier assignment.
-  mutating func took(_ destination: Int32, partition: Int?) {
-    fairness.took(Int(destination))
-    if let partition { partitions[partition].open.add(Int(destination)) }
-  }
-
-  /// It gives the slot back.
-  mutating func freed(_ destination: Int32, partition: Int?) {
-    fairness.freed(Int(destination))
-    if let partition { partitions[partition].open.remove(Int(destination)) }
+  mutating func moved(from old: Int32, to new: Int32, partition: Int?) {
+    if old >= 0 {
+      fairness.freed(Int(old))
+      if let partition { partitions[partition].open.remove(Int(old)) }
+    }
+    guard new >= 0 else { return }
+    fairness.took(Int(new))
+    if let partition { partitions[partition].open.add(Int(new)) }
   }
 
   // MARK: Decisions
