@@ -3,7 +3,7 @@
 internal import APNS
 import Credentials
 
-/// The way of one pool to its gateway: its connections and the connectAttempts for further ones, the provider token that they
+/// The way of one pool to its gateway: its connections and the searches for further ones, the provider token that they
 /// carry, and what all of these say about the destination's health.
 ///
 /// Connections come and go here: when they are opened, watched, replaced and closed, what their ends and their answers
@@ -205,7 +205,7 @@ struct ConnectionSet: Sendable {
   /// The load that `ConnectionPoolPolicy` decides by, without the pushes that wait.
   var load: ConnectionPoolPolicy.Load { connections.load(connecting: connectAttempts.count) }
 
-  /// Looks after silent connections, and has connectAttempts go on that come no nearer.
+  /// Looks after silent connections, and has searches go on that come no nearer.
   ///
   /// - Returns: the room that is left.
   mutating func watch(room: Int, _ turn: inout Turn) -> Int {

@@ -217,7 +217,7 @@ extension Dispatcher {
 
   // MARK: Partitions
 
-  /// True if the loop topicKinds: it has its partitions and nobody has asked for them back.
+  /// True if the loop reads: it has its partitions and nobody has asked for them back.
   public var isFeeding: Bool { work.partitions.isFeeding }
 
   /// A partition is the loop's now.
