@@ -257,7 +257,9 @@ extension Dispatcher {
   }
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
-  public mutating func handOver() -> [HandedOverPartition]? { work.handOver() }
+  public mutating func handOver() -> [HandedOverPartition]? {
+    work.partitions.isHandOverDue(now: work.turn.now) ? work.handOver() : nil
+  }
 
   // MARK: Time goes by
 

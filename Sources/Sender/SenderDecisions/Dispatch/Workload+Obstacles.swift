@@ -14,7 +14,7 @@ extension Workload {
       return false
     }
     if devices.maySuppress(now: turn.now), suppress(slot) { return false }
-    if devices.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
+    if devices.throttled.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
     if isSuperseded(slot) {
       finish(slot, .superseded, .newerState)
       return false

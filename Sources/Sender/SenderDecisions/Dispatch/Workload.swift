@@ -93,9 +93,8 @@ struct Workload: Sendable {
     for slot in paces.drain() { handBack(slot) }
   }
 
-  /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
-  mutating func handOver() -> [HandedOverPartition]? {
-    guard partitions.isHandOverDue(now: turn.now) else { return nil }
+  /// Gives the partitions back.
+  mutating func handOver() -> [HandedOverPartition] {
     let given = partitions.handOver(
       unfinished: partitions.isStopping ? [] : pushes.ids(of: partitions))
     shares.removePartitions()
