@@ -163,7 +163,7 @@ private final class HostileLoop {
       switch action {
       case .send(let slot, let connection): streams.append((slot, connection))
       case .reset(let slot, _): resets.append(slot)
-      case .delivered(let slot), .receipt(let slot, _, _, _), .feedback(let slot, _),
+      case .delivered(let slot, _), .receipt(let slot, _, _, _, _), .feedback(let slot, _),
         .park(let slot, _, _), .returnToLane(let slot, _),
         .deadLetter(let slot, _, _, _):
         dispatcher.acknowledged(dispatcher.push(slot).origin)

@@ -123,8 +123,8 @@ extension LoopModel {
     case .reset(let slot, let id):
       connections[id]?.model.cancel(slot)
       if connections[id]?.open.contains(slot) == true { cancelled.append((slot, id)) }
-    case .delivered(let slot): put(.receipt(.delivered), slot, &world)
-    case .receipt(let slot, let outcome, let cause, _):
+    case .delivered(let slot, _): put(.receipt(.delivered), slot, &world)
+    case .receipt(let slot, let outcome, let cause, _, _):
       judgeSuppressed(slot, cause, &world)
       put(.receipt(outcome), slot, &world)
     case .feedback(let slot, let answer): feedback(slot, answer, &world)

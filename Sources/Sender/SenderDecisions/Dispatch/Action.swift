@@ -15,9 +15,9 @@ public enum Action: Sendable, Equatable {
   /// Give the push's stream up. That it has ended is an event as for any other stream.
   case reset(slot: UInt32, ConnectionID)
   /// APNs accepted the push: write its receipt. Nearly every push ends so.
-  case delivered(slot: UInt32)
+  case delivered(slot: UInt32, PushEnding)
   /// The push ended otherwise: write its receipt, with the answer if it was another than APNs' 200.
-  case receipt(slot: UInt32, Outcome, ReceiptCause?, GatewayResponse?)
+  case receipt(slot: UInt32, Outcome, ReceiptCause?, GatewayResponse?, PushEnding)
   /// The push was rejected for its device token: write a feedback record, then its receipt.
   case feedback(slot: UInt32, GatewayResponse)
   /// Write the push to a retry topic.
@@ -71,6 +71,15 @@ public enum Action: Sendable, Equatable {
   case reportRefusingAddress(pool: Int32, PeerAddress)
   /// The answer to the push is not of APNs.
   case reportForeignAnswer(slot: UInt32, ConnectionID, GatewayResponse)
+}
+
+/// What a receipt says of its push, whatever it ended in.
+public struct PushEnding: Sendable, Equatable {
+  public let origin: Origin
+  /// Sends, earlier ones included.
+  public let attempts: Int
+  /// Hash of the app's bundle id (`AppHash`).
+  public let app: UInt64
 }
 
 /// Why a push goes to a retry topic, as the record's last reason.

@@ -186,9 +186,6 @@ extension Dispatcher {
   // What a shell asks for each push is `mutating`, although it only reads: a borrow of so large a value is passed as a
   // copy.
 
-  /// The end of a push, for its receipt.
-  public mutating func ending(_ slot: UInt32) -> PushStates.Ending { work.pushes.ending(slot) }
-
   /// Time of day of a push's last send, in milliseconds.
   public mutating func sentAt(_ slot: UInt32) -> Int64 { work.pushes.sentAt(slot) }
 
@@ -216,9 +213,6 @@ extension Dispatcher {
   }
 
   // MARK: Partitions
-
-  /// True if the loop reads: it has its partitions and nobody has asked for them back.
-  public var isFeeding: Bool { work.partitions.isFeeding }
 
   /// A partition is the loop's now.
   ///

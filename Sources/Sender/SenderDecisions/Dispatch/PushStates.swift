@@ -33,19 +33,11 @@ public struct PushStates: Sendable {
     @inline(__always) _modify { yield &states[Int(slot)] }
   }
 
-  /// The end of a push, for its receipt.
-  public func ending(_ slot: UInt32) -> Ending {
-    Ending(
+  /// What a push's receipt says of it.
+  func ending(_ slot: UInt32) -> PushEnding {
+    PushEnding(
       origin: states[Int(slot)].origin, attempts: states[Int(slot)].life.attempts,
       app: states[Int(slot)].app)
-  }
-
-  /// A push at its end.
-  public struct Ending {
-    public let origin: Origin
-    public let attempts: Int
-    /// Hash of the app's bundle id (`AppHash`).
-    public let app: UInt64
   }
 
   /// Time of day of a push's last send, in milliseconds.

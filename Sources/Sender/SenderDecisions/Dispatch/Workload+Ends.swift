@@ -12,7 +12,7 @@ extension Workload {
     _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, _ answer: GatewayResponse? = nil
   ) {
     turn.count(outcome.counter)
-    turn.append(.receipt(slot: slot, outcome, cause, answer))
+    turn.append(.receipt(slot: slot, outcome, cause, answer, pushes.ending(slot)))
     leave(slot)
   }
 

@@ -357,7 +357,7 @@ struct Workload: Sendable {
     shares.answered(destination)
     devices.accepted(pushes[slot], now: turn.now)
     turn.count(.delivered)
-    turn.append(.delivered(slot: slot))
+    turn.append(.delivered(slot: slot, pushes.ending(slot)))
     leave(slot)
   }
 

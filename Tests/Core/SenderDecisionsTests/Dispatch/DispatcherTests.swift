@@ -52,6 +52,11 @@ import Testing
     return all
   }
 
+  /// What the receipt of a push says of it.
+  private func ending(_ slot: UInt32, _ dispatcher: borrowing Dispatcher) -> PushEnding {
+    dispatcher.work.pushes.ending(slot)
+  }
+
   /// Expects these actions and no others.
   private func expect(
     _ expected: [Action], of dispatcher: inout Dispatcher,
@@ -119,7 +124,8 @@ import Testing
     let next = take(facts(2), 1, &dispatcher)
     expect([.park(slot: next, .seconds5, .paused)], of: &dispatcher)
     let old = take(facts(3, expiresAt: Self.wall - 1), 2, &dispatcher)
-    expect([.receipt(slot: old, .expired, .expiration, nil)], of: &dispatcher)
+    expect(
+      [.receipt(slot: old, .expired, .expiration, nil, ending(old, dispatcher))], of: &dispatcher)
     #expect(dispatcher.counts[.diverted] == 2)
     dispatcher.update(.pauses(Pauses(.standard)))
     let resumed = take(facts(4), 3, &dispatcher)
@@ -236,7 +242,7 @@ import Testing
     dispatcher.dispatch()
     expect([.changeToken(Self.first), .send(slot: slot, Self.first)], of: &dispatcher)
     dispatcher.accepted(slot)
-    expect([.delivered(slot: slot)], of: &dispatcher)
+    expect([.delivered(slot: slot, ending(slot, dispatcher))], of: &dispatcher)
     let origin = dispatcher.push(slot).origin
     var committable = dispatcher.standing(of: 0).committable
     #expect(committable == 0, "nothing is committed before its outcome")
@@ -256,7 +262,7 @@ import Testing
     expect(
       [
         .changeToken(Self.first),
-        .receipt(slot: slot, .expired, .expiration, nil),
+        .receipt(slot: slot, .expired, .expiration, nil, ending(slot, dispatcher)),
       ], of: &dispatcher)
   }
 
@@ -270,7 +276,9 @@ import Testing
     dispatcher.refused(slot, answer, retryAfter: 0)
     expect([.park(slot: slot, .seconds5, .failure(answer))], of: &dispatcher)
     let next = take(facts(1), 1, &dispatcher)
-    expect([.receipt(slot: next, .deduplicated, .repeatedID, nil)], of: &dispatcher)
+    expect(
+      [.receipt(slot: next, .deduplicated, .repeatedID, nil, ending(next, dispatcher))],
+      of: &dispatcher)
     var same = facts(2)
     same.device = 1
     let held = take(same, 2, &dispatcher)
@@ -298,11 +306,12 @@ import Testing
     expect([.feedback(slot: slot, answer)], of: &dispatcher)
     dispatcher.dispatch()
     let suppressed = Action.receipt(
-      slot: inLine, .suppressed, .recentlyInvalid, nil)
+      slot: inLine, .suppressed, .recentlyInvalid, nil, ending(inLine, dispatcher))
     expect([suppressed], of: &dispatcher)
     let old = take(queued(3, createdAgo: 60_000), 2, &dispatcher)
     expect(
-      [.receipt(slot: old, .suppressed, .recentlyInvalid, nil)], of: &dispatcher)
+      [.receipt(slot: old, .suppressed, .recentlyInvalid, nil, ending(old, dispatcher))],
+      of: &dispatcher)
     #expect(dispatcher.counts[.suppressed] == 2 && dispatcher.counts[.rejected] == 1)
     // Requested after the dead push was sent, as after a registration: it goes, and when APNs takes it, so do all.
     let later = take(queued(4, createdAgo: 0), 3, &dispatcher)

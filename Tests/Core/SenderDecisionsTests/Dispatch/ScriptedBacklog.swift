@@ -204,8 +204,8 @@ final class ScriptedBacklog {
   private func perform(_ action: Action) {
     switch action {
     case .send(let slot, _): send(slot)
-    case .delivered(let slot): end(slot, isDelivered: true)
-    case .receipt(let slot, _, _, _): end(slot, isDelivered: false)
+    case .delivered(let slot, _): end(slot, isDelivered: true)
+    case .receipt(let slot, _, _, _, _): end(slot, isDelivered: false)
     case .park(let slot, _, _):
       moved += 1
       if var record = records[slot] {

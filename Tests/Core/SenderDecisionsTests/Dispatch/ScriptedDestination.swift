@@ -365,12 +365,12 @@ final class ScriptedDestination {
     switch action {
     case .send(let slot, let number): send(slot, number)
     case .reset(let slot, let number): resets.append((slot, number))
-    case .delivered(let slot):
+    case .delivered(let slot, _):
       end(slot) {
         delivered[$0, default: 0] += 1
         if firstDelivery == nil { firstDelivery = now }
       }
-    case .receipt(let slot, let outcome, _, _):
+    case .receipt(let slot, let outcome, _, _, _):
       end(slot) {
         if outcome == .rejected { rejected[$0, default: 0] += 1 }
         if outcome == .suppressed { suppressed += 1 }
