@@ -193,10 +193,10 @@ final class SenderLoop {
     case .providerTokens(let updates, let isComplete):
       for case .token(let entry) in updates { telemetry.name(apps: entry.apps) }
       dispatcher.updateTokens(updates, isComplete: isComplete)
-    case .pauses(let pauses): dispatcher.update(pauses)
-    case .partitions(let totals): dispatcher.update(totals)
-    case .paces(let paces): dispatcher.update(paces)
-    case .devices(let news): dispatcher.update(news)
+    case .pauses(let pauses): dispatcher.update(.pauses(pauses))
+    case .partitions(let totals): dispatcher.update(.partitions(totals))
+    case .paces(let paces): dispatcher.update(.paces(paces))
+    case .devices(let news): dispatcher.update(.devices(news))
     case .access(let access): renew(access)
     case .stop(let deadline):
       queues.close()
@@ -215,7 +215,7 @@ final class SenderLoop {
     nameApps(of: access)
     dispatcher.updateCertificates(access.certificates.map(\.entry), places: places)
     perform()
-    for pool in dispatcher.pools {
+    for pool in dispatcher.poolNumbers {
       guard let standing = dispatcher.standing(ofPool: pool), !standing.isRetired else { continue }
       gateways.renewTLS(pool, standing.credential)
     }
@@ -302,7 +302,8 @@ final class SenderLoop {
     guard gateways.connection(connection.id) === connection else { return }
     let quiet = dispatcher.now - connection.lastEvent
     connection.lastEvent = dispatcher.now
-    dispatcher.touched(connection.id, limit: Int(connection.http.remoteMaxConcurrentStreams))
+    dispatcher.handle(
+      .touched(limit: Int(connection.http.remoteMaxConcurrentStreams)), of: connection.id)
     connection.http.drainCompleted(into: &completed.exchanges)
     turns.pace.note(completed.exchanges.count)
     completed.sendTimes.removeAll(keepingCapacity: true)
@@ -358,23 +359,23 @@ final class SenderLoop {
   ) {
     let id = connection.id
     switch notice {
-    case .advanced: dispatcher.advanced(id)
+    case .advanced: dispatcher.handle(.advanced, of: id)
     case .connected:
-      dispatcher.connected(id)
+      dispatcher.handle(.connected, of: id)
       context.log(SenderLog.connected, connection.place)
     case .settings(let limit):
       connection.isReady = true
-      dispatcher.settings(id, limit: Int(limit))
+      dispatcher.handle(.settings(limit: Int(limit)), of: id)
     case .goAway(_, let code, let debug):
       let reason = GoAwayReason(debug, parser: parser)
       telemetry.goAway(reason.reason, isSilent: debug.isEmpty)
       context.log(
         SenderLog.goAway,
         connection.place + [("code", .text("\(code)")), ("reason", .text(reason.text))])
-      dispatcher.goAway(id, reason.reason, isError: code != HTTP2ErrorCode.noError)
-    case .pong: dispatcher.ponged(id)
+      dispatcher.handle(.goAway(reason.reason, isError: code != HTTP2ErrorCode.noError), of: id)
+    case .pong: dispatcher.handle(.ponged, of: id)
     case .closed(let failure):
-      dispatcher.closed(id, isFailure: failure != nil)
+      dispatcher.handle(.closed(isFailure: failure != nil), of: id)
       gateways.remove(id)
       if let failure { connection.report(failure, quiet: quiet, to: context.log) }
     }

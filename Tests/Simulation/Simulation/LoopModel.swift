@@ -198,7 +198,7 @@ final class LoopModel: GroupProcess {
         DeviceNews(record.key.device, app: record.key.app, .production, said))
     }
     marksRead = world.devices.marks.count
-    dispatcher.update(news)
+    dispatcher.update(.devices(news))
   }
 
   private func knownRelease(_ key: DeviceOfApp) -> Int64 {
@@ -322,7 +322,7 @@ final class LoopModel: GroupProcess {
       let machine = dispatcher.connection(id).machine
       return "\(id.pool): \(machine.state) \(machine.openStreams)"
     }
-    let waiting = dispatcher.pools.compactMap { dispatcher.standing(ofPool: $0) }.map {
+    let waiting = dispatcher.poolNumbers.compactMap { dispatcher.standing(ofPool: $0) }.map {
       "\($0.inLine)+\($0.heldForApp)+\($0.heldForConnection)"
     }
     return

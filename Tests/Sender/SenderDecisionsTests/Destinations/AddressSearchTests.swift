@@ -50,7 +50,7 @@ import Testing
 
   @Test func `few addresses are tried while the destination is failing`() {
     var health = DestinationHealth()
-    health.lookedUp((1...40).map(address))
+    health.addresses.resolved((1...40).map(address))
     #expect(health.route(inUse: [], now: 0).count == AddressRace.mostAttempts)
     health.connectFailed(now: 0, random: 0)
     #expect(health.route(inUse: [], now: 10_000).count == AddressRace.mostProbes)

@@ -52,6 +52,11 @@ import Testing
     return all
   }
 
+  /// What the receipt of a push says of it.
+  func ending(_ slot: UInt32, _ dispatcher: borrowing Dispatcher) -> PushEnding {
+    dispatcher.work.pushes.ending(slot)
+  }
+
   /// Expects these actions and no others.
   func expect(
     _ expected: [Action], of dispatcher: inout Dispatcher,
@@ -67,8 +72,8 @@ import Testing
     _ = actions(&dispatcher)
     dispatcher.lookedUp(0, [Self.address])
     expect([.open(Self.first)], of: &dispatcher)
-    dispatcher.connected(Self.first)
-    dispatcher.settings(Self.first, limit: 10)
+    dispatcher.handle(.connected, of: Self.first)
+    dispatcher.handle(.settings(limit: 10), of: Self.first)
   }
 
   private func token(_ credential: String, _ apps: [String], _ generation: UInt64)
@@ -97,8 +102,8 @@ import Testing
       _ = actions(&dispatcher)
       dispatcher.lookedUp(pool, [Self.address])
       expect([.open(connection)], of: &dispatcher)
-      dispatcher.connected(connection)
-      dispatcher.settings(connection, limit: 10)
+      dispatcher.handle(.connected, of: connection)
+      dispatcher.handle(.settings(limit: 10), of: connection)
       dispatcher.dispatch()
       let sent = actions(&dispatcher)
       #expect(sent.contains(.send(slot: slot, connection)))
@@ -128,7 +133,7 @@ import Testing
     dispatcher.dispatch()
     expect([.changeToken(Self.first), .send(slot: slot, Self.first)], of: &dispatcher)
     dispatcher.accepted(slot)
-    expect([.delivered(slot: slot)], of: &dispatcher)
+    expect([.delivered(slot: slot, ending(slot, dispatcher))], of: &dispatcher)
     let origin = dispatcher.push(slot).origin
     var committable = dispatcher.standing(of: 0).committable
     #expect(committable == 0, "nothing is committed before its outcome")
@@ -148,7 +153,7 @@ import Testing
     expect(
       [
         .changeToken(Self.first),
-        .receipt(slot: slot, .expired, .expiration, nil),
+        .receipt(slot: slot, .expired, .expiration, nil, ending(slot, dispatcher)),
       ], of: &dispatcher)
   }
 
@@ -162,7 +167,9 @@ import Testing
     dispatcher.refused(slot, answer, retryAfter: 0)
     expect([.park(slot: slot, .seconds5, .failure(answer))], of: &dispatcher)
     let next = take(facts(1), 1, &dispatcher)
-    expect([.receipt(slot: next, .deduplicated, .repeatedID, nil)], of: &dispatcher)
+    expect(
+      [.receipt(slot: next, .deduplicated, .repeatedID, nil, ending(next, dispatcher))],
+      of: &dispatcher)
     var same = facts(2)
     same.device = 1
     let held = take(same, 2, &dispatcher)
@@ -190,11 +197,12 @@ import Testing
     expect([.feedback(slot: slot, answer)], of: &dispatcher)
     dispatcher.dispatch()
     let suppressed = Action.receipt(
-      slot: inLine, .suppressed, .recentlyInvalid, nil)
+      slot: inLine, .suppressed, .recentlyInvalid, nil, ending(inLine, dispatcher))
     expect([suppressed], of: &dispatcher)
     let old = take(queued(3, createdAgo: 60_000), 2, &dispatcher)
     expect(
-      [.receipt(slot: old, .suppressed, .recentlyInvalid, nil)], of: &dispatcher)
+      [.receipt(slot: old, .suppressed, .recentlyInvalid, nil, ending(old, dispatcher))],
+      of: &dispatcher)
     #expect(dispatcher.counts[.suppressed] == 2 && dispatcher.counts[.rejected] == 1)
     // Requested after the dead push was sent, as after a registration: it goes, and when APNs takes it, so do all.
     let later = take(queued(4, createdAgo: 0), 3, &dispatcher)
@@ -271,7 +279,7 @@ import Testing
     }
     expectLine(1_000, beside: 0, &dispatcher)
     dispatcher.accepted(probe)
-    dispatcher.touched(Self.first, limit: 10)
+    dispatcher.handle(.touched(limit: 10), of: Self.first)
     dispatcher.dispatch()
     #expect(actions(&dispatcher).count == 11, "a receipt, and as many sends as there are streams")
   }
@@ -281,7 +289,7 @@ import Testing
     at location: SourceLocation = #_sourceLocation
   ) {
     let found = (
-      dispatcher.destinations.pools[0].queue.inLine, dispatcher.destinations.pools[0].queue.held
+      dispatcher.pools[0].queue.inLine, dispatcher.pools[0].queue.held
     )
     #expect(found == (inLine, beside), sourceLocation: location)
   }

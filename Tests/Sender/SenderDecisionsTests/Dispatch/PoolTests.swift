@@ -14,8 +14,8 @@ import Testing
     _ = work.granted(GrantedPartition(topicKind: .lane(.first), resume: ResumePoint(next: 0)))
     var pool = Pool(0, .certificate(0), .production, DispatchSettings())
     pool.lookedUp([PeerAddress(bytes: [10, 0, 0, 1], port: 443)!], isWanted: true, &work.turn)
-    pool.connected(Self.connection, now: 1_000)
-    pool.settings(Self.connection, limit: 100, &work.turn)
+    pool.handle(.connected, of: Self.connection, &work.turn)
+    pool.handle(.settings(limit: 100), of: Self.connection, &work.turn)
     for offset in 0..<20 as Range<Int64> {
       let facts = PushFacts(
         dedupKey: NotificationID(high: 0, low: UInt64(offset)), app: 1, device: UInt64(offset),

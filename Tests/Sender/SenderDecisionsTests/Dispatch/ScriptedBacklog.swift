@@ -142,12 +142,12 @@ final class ScriptedBacklog {
       perform()
     }
     for (at, connection) in connects where at <= now {
-      dispatcher.connected(connection)
-      dispatcher.settings(connection, limit: Self.streams)
-      dispatcher.touched(connection, limit: Self.streams)
+      dispatcher.handle(.connected, of: connection)
+      dispatcher.handle(.settings(limit: Self.streams), of: connection)
+      dispatcher.handle(.touched(limit: Self.streams), of: connection)
     }
     connects.removeAll { $0.at <= now }
-    while let connection = pings.popLast() { dispatcher.ponged(connection) }
+    while let connection = pings.popLast() { dispatcher.handle(.ponged, of: connection) }
     perform()
   }
 
@@ -156,7 +156,7 @@ final class ScriptedBacklog {
     while answered < answers.count, answers[answered].at <= now {
       let slot = answers[answered].slot
       answered += 1
-      dispatcher.touched(dispatcher.push(slot).connection, limit: Self.streams)
+      dispatcher.handle(.touched(limit: Self.streams), of: dispatcher.push(slot).connection)
       dispatcher.accepted(slot)
       perform()
     }
@@ -204,8 +204,8 @@ final class ScriptedBacklog {
   private func perform(_ action: Action) {
     switch action {
     case .send(let slot, _): send(slot)
-    case .delivered(let slot): end(slot, isDelivered: true)
-    case .receipt(let slot, _, _, _): end(slot, isDelivered: false)
+    case .delivered(let slot, _): end(slot, isDelivered: true)
+    case .receipt(let slot, _, _, _, _): end(slot, isDelivered: false)
     case .park(let slot, _, _):
       moved += 1
       if var record = records[slot] {

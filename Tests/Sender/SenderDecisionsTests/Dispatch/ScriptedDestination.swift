@@ -123,7 +123,7 @@ final class ScriptedDestination {
   /// The gateway ends all connections in good order.
   func leave(_ reason: Reason? = nil) {
     for number in sockets.keys.sorted() {
-      dispatcher.goAway(number, reason)
+      dispatcher.handle(.goAway(reason), of: number)
       perform()
     }
   }
@@ -209,7 +209,7 @@ final class ScriptedDestination {
 
   private func hear(_ number: ConnectionID) {
     guard let socket = sockets[number] else { return }
-    dispatcher.touched(number, limit: socket.isUp ? Self.streams : 1)
+    dispatcher.handle(.touched(limit: socket.isUp ? Self.streams : 1), of: number)
     guard socket.isUp else { return establish(number, socket) }
     for (slot, at) in socket.open where now - at >= Self.latency {
       // An earlier one may have ended the connection, and all of its streams.
@@ -236,7 +236,7 @@ final class ScriptedDestination {
       if stages > 2 { settle(number) }
     case .goAway(let reason):
       come(number, isMade: true)
-      dispatcher.goAway(number, reason)
+      dispatcher.handle(.goAway(reason), of: number)
     }
     perform()
   }
@@ -245,18 +245,18 @@ final class ScriptedDestination {
   private func come(_ number: ConnectionID, isMade: Bool) {
     if sockets[number]?.isReached == false {
       sockets[number]?.isReached = true
-      dispatcher.advanced(number)
+      dispatcher.handle(.advanced, of: number)
     }
     if isMade, sockets[number]?.isMade == false {
       sockets[number]?.isMade = true
-      dispatcher.connected(number)
+      dispatcher.handle(.connected, of: number)
     }
   }
 
   private func settle(_ number: ConnectionID) {
     come(number, isMade: true)
     sockets[number]?.isUp = true
-    dispatcher.settings(number, limit: Self.streams)
+    dispatcher.handle(.settings(limit: Self.streams), of: number)
   }
 
   private func deal(_ deed: GatewayDeed, _ slot: UInt32, _ number: ConnectionID) {
@@ -274,7 +274,7 @@ final class ScriptedDestination {
     case .silence: break
     case .goAway(let reason):
       unanswered(slot, number, isUnprocessed: true)
-      dispatcher.goAway(number, reason)
+      dispatcher.handle(.goAway(reason), of: number)
       perform()
     case .broken: lose(number, isFailure: true)
     }
@@ -302,7 +302,7 @@ final class ScriptedDestination {
     guard let socket = sockets[number] else { return }
     for (slot, _) in socket.open { unanswered(slot, number, isUnprocessed: false, isLost: true) }
     sockets[number] = nil
-    dispatcher.closed(number, isFailure: isFailure)
+    dispatcher.handle(.closed(isFailure: isFailure), of: number)
     perform()
   }
 
@@ -314,7 +314,7 @@ final class ScriptedDestination {
     }
     while let number = pongs.popLast() {
       guard answersPings, sockets[number] != nil else { continue }
-      dispatcher.ponged(number)
+      dispatcher.handle(.ponged, of: number)
       perform()
     }
     while let (number, isFailure) = closing.popLast() { lose(number, isFailure: isFailure) }
@@ -330,12 +330,12 @@ final class ScriptedDestination {
     switch action {
     case .send(let slot, let number): send(slot, number)
     case .reset(let slot, let number): resets.append((slot, number))
-    case .delivered(let slot):
+    case .delivered(let slot, _):
       end(slot) {
         delivered[$0, default: 0] += 1
         if firstDelivery == nil { firstDelivery = now }
       }
-    case .receipt(let slot, let outcome, _, _):
+    case .receipt(let slot, let outcome, _, _, _):
       end(slot) {
         if outcome == .rejected { rejected[$0, default: 0] += 1 }
         if outcome == .suppressed { suppressed += 1 }

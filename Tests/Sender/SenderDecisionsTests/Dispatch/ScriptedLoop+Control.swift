@@ -9,7 +9,7 @@ extension ScriptedLoop {
   func pause(_ subjects: PauseSubject...) {
     var pauses = Pauses(.standard)
     for subject in subjects { pauses.set(subject, isPaused: true) }
-    dispatcher.update(pauses)
+    dispatcher.update(.pauses(pauses))
     perform()
   }
 
@@ -18,7 +18,7 @@ extension ScriptedLoop {
     var pauses = Pauses(.standard)
     for (campaign, hold) in campaigns { pauses.campaigns.set(campaign, hold, at: wall) }
     dispatcher.beginTurn(now: now, wall: wall)
-    dispatcher.update(pauses)
+    dispatcher.update(.pauses(pauses))
     perform()
   }
 
@@ -27,19 +27,18 @@ extension ScriptedLoop {
     var set = Paces(.standard)
     for (subject, rate) in paces { try! set.set(subject, PaceRate(rate)!) }
     dispatcher.beginTurn(now: now, wall: wall)
-    dispatcher.update(set)
+    dispatcher.update(.paces(set))
     perform()
   }
 
   /// All loops together have so many partitions.
-  func count(_ totals: PartitionTotals) { dispatcher.update(totals) }
+  func count(_ totals: PartitionTotals) { dispatcher.update(.partitions(totals)) }
 
   /// News of the device of a push.
   func tell(_ news: ReleasedDevices.News, of number: Int, app: String = "app") {
     dispatcher.beginTurn(now: now, wall: wall)
-    dispatcher.update([
-      DeviceNews(UInt64(number), app: AppHash.of(app.utf8.span), .production, news)
-    ])
+    dispatcher.update(
+      .devices([DeviceNews(UInt64(number), app: AppHash.of(app.utf8.span), .production, news)]))
   }
 
   /// Produces a record that says that an id is free again to the first partition.

@@ -61,14 +61,14 @@ extension ScriptedLoop {
     switch notice {
     case .limit(let limit):
       sockets[id]!.limit = limit
-      dispatcher.touched(id, limit: limit)
-      dispatcher.settings(id, limit: limit)
+      dispatcher.handle(.touched(limit: limit), of: id)
+      dispatcher.handle(.settings(limit: limit), of: id)
     case .goAway(let last, let reason):
-      dispatcher.touched(id, limit: sockets[id]!.limit)
+      dispatcher.handle(.touched(limit: sockets[id]!.limit), of: id)
       for stream in sockets[id]!.streams where stream.number > last {
         unanswered(stream.slot, id, isUnprocessed: true)
       }
-      dispatcher.goAway(id, reason)
+      dispatcher.handle(.goAway(reason), of: id)
     case .broken: lose(id, isFailure: true)
     }
     perform()
@@ -79,7 +79,7 @@ extension ScriptedLoop {
     guard sockets[id]?.isSilent == false, let place = sockets[id]?.place(of: stream.slot) else {
       return
     }
-    dispatcher.touched(id, limit: sockets[id]!.limit)
+    dispatcher.handle(.touched(limit: sockets[id]!.limit), of: id)
     switch stream.reply {
     case .answer(let response, _, let retryAfter):
       close(stream.slot, id)
@@ -113,7 +113,7 @@ extension ScriptedLoop {
       if stages > 2 { settle(id) }
     case .goAway(let reason):
       come(id, isMade: true)
-      dispatcher.goAway(id, reason)
+      dispatcher.handle(.goAway(reason), of: id)
     }
     perform()
   }
@@ -122,11 +122,11 @@ extension ScriptedLoop {
   private func come(_ id: ConnectionID, isMade: Bool) {
     if sockets[id]?.isReached == false {
       sockets[id]!.isReached = true
-      dispatcher.advanced(id)
+      dispatcher.handle(.advanced, of: id)
     }
     if isMade, sockets[id]?.isMade == false {
       sockets[id]!.isMade = true
-      dispatcher.connected(id)
+      dispatcher.handle(.connected, of: id)
     }
   }
 
@@ -135,8 +135,8 @@ extension ScriptedLoop {
     let limit = gateways[sockets[id]!.address].streams
     sockets[id]!.isUp = true
     sockets[id]!.limit = limit
-    dispatcher.settings(id, limit: limit)
-    dispatcher.touched(id, limit: limit)
+    dispatcher.handle(.settings(limit: limit), of: id)
+    dispatcher.handle(.touched(limit: limit), of: id)
   }
 
   private func close(_ slot: UInt32, _ id: ConnectionID) {
@@ -157,7 +157,7 @@ extension ScriptedLoop {
       unanswered(stream.slot, id, isUnprocessed: false, isLost: true)
     }
     sockets[id] = nil
-    dispatcher.closed(id, isFailure: isFailure)
+    dispatcher.handle(.closed(isFailure: isFailure), of: id)
     perform()
   }
 
@@ -168,7 +168,7 @@ extension ScriptedLoop {
     }
     while let id = pings.popLast() {
       guard sockets[id]?.isSilent == false else { continue }
-      dispatcher.ponged(id)
+      dispatcher.handle(.ponged, of: id)
       perform()
     }
     while let (id, isFailure) = closing.popLast() { lose(id, isFailure: isFailure) }

@@ -166,7 +166,7 @@ final class ScriptedLoop {
 
   /// Pushes that were taken and have not ended.
   var held: Int { dispatcher.pushCount }
-  var pools: Int { dispatcher.pools.count }
+  var pools: Int { dispatcher.poolNumbers.count }
   var isStopping: Bool { dispatcher.isStopping }
   /// Outcomes that Kafka has not acknowledged.
   var unacknowledged: Int { dispatcher.unacknowledged }
@@ -282,11 +282,15 @@ final class ScriptedLoop {
     switch action {
     case .send(let slot, let id): send(slot, id)
     case .reset(let slot, let id): resets.append((slot, id))
-    case .delivered(let slot): end(slot, .delivered, nil, nil)
-    case .receipt(let slot, let outcome, let cause, let answer): end(slot, outcome, cause, answer)
-    case .feedback(let slot, let answer): end(slot, .rejected, nil, answer)
+    case .delivered(let slot, let ending): end(slot, .delivered, nil, nil, ending.attempts)
+    case .receipt(let slot, let outcome, let cause, let answer, let ending):
+      #expect(dispatcher.push(slot).origin == ending.origin)
+      end(slot, outcome, cause, answer, ending.attempts)
+    case .feedback(let slot, let answer):
+      end(slot, .rejected, nil, answer, dispatcher.push(slot).life.attempts)
     case .park(let slot, let tier, let reason): move(slot, tier, reason)
-    case .deadLetter(let slot, _, let cause, let answer): end(slot, .deadLettered, cause, answer)
+    case .deadLetter(let slot, _, let cause, let answer):
+      end(slot, .deadLettered, cause, answer, dispatcher.push(slot).life.attempts)
     case .returnToLane(let slot, let tier): returnToLane(slot, from: tier)
     case .exchange(let slot, let other): (taken[slot], taken[other]) = (taken[other], taken[slot])
     case .handBack(let slot): handedBack.append(taken.removeValue(forKey: slot)!.number)
@@ -365,12 +369,13 @@ final class ScriptedLoop {
   }
 
   private func end(
-    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, _ answer: GatewayResponse?
+    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, _ answer: GatewayResponse?,
+    _ attempts: Int
   ) {
-    let (number, ending) = (taken.removeValue(forKey: slot)!.number, dispatcher.ending(slot))
+    let (number, origin) = (taken.removeValue(forKey: slot)!.number, dispatcher.push(slot).origin)
     #expect(endings[number] == nil, "push \(number) ended twice")
     endings[number] = Ending(
-      outcome: outcome, cause: cause, answer: answer, attempts: ending.attempts, at: now)
-    outcomes.append(ending.origin)
+      outcome: outcome, cause: cause, answer: answer, attempts: attempts, at: now)
+    outcomes.append(origin)
   }
 }

@@ -25,7 +25,7 @@ import Testing
       let number = random.below(300)
       switch random.below(40) {
       case 0:
-        set.removeAll()
+        set = ReadySet()
         model = []
       case 1:
         set.insertAll(below: number)
