@@ -56,7 +56,6 @@ public enum DeadLettersListCommand: Command {
     _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
   ) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     let scan = try DeadLetterScan(cluster, settings.names, settings.filter, context)
     let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
     if !settings.isJSON { guard print(DeadLetterText.tableHead) else { return } }
@@ -83,7 +82,6 @@ public enum DeadLettersListCommand: Command {
     _ wanted: String, _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
   ) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     var filter = settings.filter
     // The limit would also count other letters.
     filter.limit = 0
@@ -178,7 +176,6 @@ public enum DeadLettersReplayCommand: Command {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) -> ReplayResult {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     let scan = try DeadLetterScan(cluster, settings.names, settings.filter, context)
     let planner = ReplayPlanner(settings.names, scan.parser)
     var preview = ReplayResult()

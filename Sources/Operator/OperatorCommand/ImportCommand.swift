@@ -75,7 +75,6 @@ public enum ImportCommand: Command {
     try cluster.demand(
       settings.names.requests,
       "nothing was imported: check --topic-prefix, or make it with martlet topics create")
-    defer { cluster.admin.close() }
     let result = try Importer(source, cluster, settings, context).run()
     Audit.note("import", "\(result.produced) requests from \(settings.file)", context)
     StandardOutput.line(settings.isJSON ? result.json : result.text)

@@ -64,7 +64,6 @@ public enum InspectCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     _ = try cluster.demand(
       settings.topic, "Martlet's own are \(TopicLookup.list(settings.names))")
     let tail = try orFail {

@@ -38,7 +38,6 @@ public enum TopicsCheckCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     let check = try orFail {
       try TopicCheck(
         settings.topics, of: settings.names, cluster.admin, timeoutMilliseconds: 10_000)

@@ -54,7 +54,6 @@ public enum TopicsCreateCommand: Command {
       return
     }
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     do {
       try create(settings, cluster.admin)
       let brokers = try cluster.admin.brokers(timeoutMilliseconds: 10_000)

@@ -6,7 +6,7 @@ import Glibc
 public import Kafka
 public import ServiceKit
 
-/// A cluster as a command first meets it.
+/// A cluster as a command first meets it. Its connections end with its last use.
 public struct KafkaCluster {
   public let configuration: KafkaConfiguration
   public let admin: KafkaAdmin

@@ -34,7 +34,6 @@ enum TopicsOfBenchmark: Service {
 
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     guard settings.names.prefix != TopicNames.defaultPrefix else {
       throw ServiceFailure("a benchmark's topics have a prefix of their own: --topic-prefix")
     }

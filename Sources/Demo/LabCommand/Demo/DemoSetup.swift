@@ -60,7 +60,6 @@ struct DemoSetup {
   ) throws -> (TopicNames, KafkaConfiguration?) {
     guard let kafka = settings.kafka else { return (TopicNames(), nil) }
     let cluster = try KafkaCluster(kafka, context)
-    defer { cluster.admin.close() }
     var random = SystemRandomNumberGenerator()
     let names = TopicNames(
       prefix: "martlet-demo-\(String(UInt32.random(in: 0 ... .max, using: &random), radix: 16)).")

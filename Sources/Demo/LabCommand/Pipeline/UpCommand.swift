@@ -133,7 +133,6 @@ public enum UpCommand: Command {
     _ configuration: KafkaConfiguration, _ names: TopicNames, _ context: ServiceContext
   ) throws {
     let cluster = try KafkaCluster(configuration, context)
-    defer { cluster.admin.close() }
     try checkTopics(cluster, names)
     try OtherPipeline(cluster, names).refuse(context)
     // Without the right to read configurations nothing is known.

@@ -96,7 +96,6 @@ public enum CampaignStartCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
     let campaign = settings.campaign
     for warning in settings.warnings.all {

@@ -3,7 +3,6 @@ import APNS
 import CommandKit
 import Contract
 import JSON
-import Kafka
 import Records
 public import ServiceKit
 public import Settings
@@ -80,7 +79,6 @@ public enum PaceCommand: Command {
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     guard let topic = settings.topic else { return }
     let cluster = try topic.cluster(context)
-    defer { cluster.admin.close() }
     switch settings.wish {
     case .list:
       let lines = try topic.list(cluster, context, line)

@@ -68,7 +68,6 @@ public enum ReceiptsReplayCommand: Command {
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) -> ReceiptReplayResult {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     let replayer = ReceiptReplayer(
       TopicWalk(cluster: cluster, context: context, showsProgress: settings.showsProgress),
       settings.names, settings.filter)

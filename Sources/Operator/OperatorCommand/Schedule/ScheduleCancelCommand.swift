@@ -45,7 +45,6 @@ public enum ScheduleCancelCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
     let known = try known(settings, cluster, context)
     let cancellation = ScheduleCancellation(at: WallClock.milliseconds(), by: Audit.actor)

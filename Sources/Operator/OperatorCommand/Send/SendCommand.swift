@@ -48,7 +48,6 @@ public enum SendCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     let (push, names) = (settings.push, settings.names)
     try cluster.demand(names.requests, "martlet topics create creates it")
     let wait = settings.waits ? try OutcomeWait(push, cluster, names) : nil

@@ -97,7 +97,6 @@ public enum TokensImportCommand: Command {
       result = try TokenImporter(source, settings, nil, context).run()
     } else {
       let cluster = try KafkaCluster(settings.kafka, context)
-      defer { cluster.admin.close() }
       for topic in [settings.names.devices, settings.names.feedback] {
         try cluster.demand(
           topic, "nothing was imported: check --topic-prefix, or make it with martlet topics create"

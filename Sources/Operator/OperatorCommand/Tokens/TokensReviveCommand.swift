@@ -53,7 +53,6 @@ public enum TokensReviveCommand: Command {
       try Confirmation.ask("register \(invalid.count) invalid tokens as of now")
     }
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     try cluster.demand(settings.names.devices, "nothing was done: check --topic-prefix")
     let output = try TokenProducer(cluster, settings.names)
     defer { output.close() }

@@ -74,7 +74,6 @@ public enum TraceCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     var search = TraceSearch(
       settings.wanted, cluster, since: settings.since,
       progress: settings.showsProgress ? ProgressLine("trace", unit: "records") : nil, context)
