@@ -22,12 +22,8 @@ enum CurrentProviderToken {
     let cluster = try KafkaCluster(configuration, context, timeLimit: timeLimit)
     cluster.admin.close()
     var book = ProviderTokenBook()
-    let found: [TokenSealProblem]?
-    do throws(KafkaError) {
-      found = try follow(
-        names.providerTokens, cluster.configuration, seal, timeLimit, into: &book, context)
-    } catch {
-      throw ServiceFailure("\(error)")
+    let found = try orFail {
+      try follow(names.providerTokens, cluster.configuration, seal, timeLimit, into: &book, context)
     }
     guard let problems = found else {
       throw ServiceFailure(

@@ -54,15 +54,13 @@ public enum TopicsCreateCommand: Command {
       return
     }
     let cluster = try KafkaCluster(settings.kafka, context)
-    do {
+    try orFail {
       try create(settings, cluster.admin)
       let brokers = try cluster.admin.brokers(timeoutMilliseconds: 10_000)
       let wait = TopicSpread(cluster.configuration, brokers, settings.topics.map(\.name))
       if let lacking = wait.wait(timeLimit: TimeLimit(milliseconds: 10_000)) {
         throw ServiceFailure("not every broker has the topics yet: \(lacking)")
       }
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 

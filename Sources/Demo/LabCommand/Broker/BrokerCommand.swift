@@ -99,7 +99,7 @@ public enum BrokerCommand: Service {
   }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    do {
+    try orFail {
       OpenFileLimit.raise()
       let broker = try EmbeddedBroker(
         settings.topics.map { BrokerTopic($0) }, brokers: settings.brokers, port: settings.port,
@@ -120,8 +120,6 @@ public enum BrokerCommand: Service {
       }
       defer { if let file = settings.addressFile { try? File.remove(file) } }
       watch.run(everyMilliseconds: checkInterval)
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 

@@ -64,7 +64,7 @@ public enum DemoCommand: Command {
   }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    do {
+    try orFail {
       let place = try DemoSetup(settings, context)
       let run = try DemoRun(settings, place, context)
       let report = try run.run()
@@ -81,8 +81,6 @@ public enum DemoCommand: Command {
       guard report.problems.isEmpty else {
         throw ServiceFailure("the audit failed; logs are in \(place.folder)/logs")
       }
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 }

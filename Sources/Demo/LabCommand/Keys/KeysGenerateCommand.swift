@@ -79,11 +79,9 @@ public enum KeysGenerateCommand: Command {
   }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    do throws(KeyFolderError) {
+    try orFail {
       try settings.folder.generate(
         [settings.credential], clientApps: settings.clientApps, overwrite: settings.overwrite)
-    } catch {
-      throw ServiceFailure(error.description)
     }
     for name in settings.folder.fileNames(
       [settings.credential], clientApps: settings.clientApps)

@@ -81,7 +81,7 @@ public enum UpCommand: Command {
   public static func run(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    do {
+    try orFail {
       if let cluster = settings.cluster { try checkCluster(cluster, settings.names, context) }
       let pipeline = try LocalPipeline(try plan(settings, context), log: context.log)
       try pipeline.start()
@@ -93,8 +93,6 @@ public enum UpCommand: Command {
         throw error
       }
       if let failure = stop(pipeline, &errors, context) { throw failure }
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 

@@ -85,7 +85,7 @@ final class AudienceFile {
   ) throws(ServiceFailure) -> Int {
     defer { progress?.end() }
     watch = WriteWatch(cluster, [topic])
-    do {
+    return try orFail {
       let producer = try KafkaProducer(cluster.configuration)
       defer { producer.close() }
       let target = try producer.topic(known: topic)
@@ -115,8 +115,6 @@ final class AudienceFile {
         progress?.update(count: tokens, fraction: fraction, note: "waiting for Kafka")
       }
       return tokens
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 

@@ -61,12 +61,8 @@ public enum CanaryCommand: Service {
     let found = try ClusterView.wait(
       settings.kafka, KafkaRights(of: .canary, names), of: names, context)
     guard let found else { return }
-    do {
-      let loop = try CanaryLoop(settings, found.configuration, context)
-      context.reportReady()
-      loop.run()
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    let loop = try orFail { try CanaryLoop(settings, found.configuration, context) }
+    context.reportReady()
+    loop.run()
   }
 }

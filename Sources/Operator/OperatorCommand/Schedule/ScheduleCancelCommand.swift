@@ -73,13 +73,11 @@ public enum ScheduleCancelCommand: Command {
     guard let database = settings.database else {
       return try onTopic(settings, cluster, context)
     }
-    do throws(StoreError) {
-      let entry = try TokenStoreReader(database).scheduled(key: settings.key.exact)
-      guard var text = entry?.value else { return nil }
-      return text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
-    } catch {
-      throw ServiceFailure("\(error)")
+    let entry = try orFail {
+      try TokenStoreReader(database).scheduled(key: settings.key.exact)
     }
+    guard var text = entry?.value else { return nil }
+    return text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
   }
 
   private static func onTopic(

@@ -97,12 +97,7 @@ public enum TokensReviveCommand: Command {
       let time = max(now, known.state.mark?.aliveFrom ?? now)
       let record = DeviceRecord(
         device: key, event: .registered(at: time), details: known.state.details)
-      while true {
-        do throws(KafkaError) {
-          if try output.produce(record, line: index) { break }
-        } catch {
-          throw ServiceFailure("\(error)")
-        }
+      while try !orFail({ try output.produce(record, line: index) }) {
         output.flush()
         try drain()
       }

@@ -98,7 +98,7 @@ public enum TokensWavesCommand: Command {
     _ verdict: BadTokenWave.Verdict, _ waves: [HeldWave], _ database: String
   ) throws(ServiceFailure) {
     let now = WallClock.milliseconds()
-    do throws(StoreError) {
+    try orFail {
       let store = try TokenStore(database, now: now, busyTimeout: 10_000)
       try store.transaction { () throws(StoreError) in
         for wave in waves {
@@ -107,8 +107,6 @@ public enum TokensWavesCommand: Command {
             by: Audit.actor)
         }
       }
-    } catch {
-      throw ServiceFailure("\(error)")
     }
   }
 }
