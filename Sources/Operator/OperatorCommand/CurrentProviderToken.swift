@@ -15,19 +15,19 @@ enum CurrentProviderToken {
   /// Returns the `authorization` value for an app in an environment. Throws if there is no usable token, or if Kafka
   /// does not respond in time.
   static func authorization(
-    app: String, _ environment: Environment, _ names: TopicNames,
-    _ configuration: KafkaConfiguration, _ seal: TokenSeal, _ timeLimit: TimeLimit,
-    _ context: ServiceContext
+    app: String, _ environment: Environment, _ settings: ClusterSettings, _ seal: TokenSeal,
+    _ timeLimit: TimeLimit, _ context: ServiceContext
   ) throws(ServiceFailure) -> String {
-    let cluster = try KafkaCluster(configuration, context, timeLimit: timeLimit)
+    let cluster = try KafkaCluster(settings.kafka, context, timeLimit: timeLimit)
     cluster.admin.close()
+    let topic = settings.names.providerTokens
     var book = ProviderTokenBook()
     let found = try orFail {
-      try follow(names.providerTokens, cluster.configuration, seal, timeLimit, into: &book, context)
+      try follow(topic, cluster.configuration, seal, timeLimit, into: &book, context)
     }
     guard let problems = found else {
       throw ServiceFailure(
-        "\(names.providerTokens) was not read to its end in time; increase --timeout")
+        "\(topic) was not read to its end in time; increase --timeout")
     }
     let now = WallClock.milliseconds()
     if let problem = problems.first {

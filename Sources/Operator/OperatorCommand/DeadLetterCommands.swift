@@ -3,23 +3,18 @@ import CommandKit
 import Contract
 import EventLoop
 import Identity
-import Kafka
 public import ServiceKit
 public import Settings
 
 /// `martlet dead-letters list`: lists dead letters with their reasons; with a position or id, shows one in full.
 public enum DeadLettersListCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
     var filter = DeadLetterFilter()
     @Declared(CommandSettings.isJSON) var isJSON: Bool
     @Declared(CommandSettings.revealsTokens) var revealsTokens: Bool
     /// The position or id of the letters to show in full; nil for a list.
     var wanted: String?
-
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
     public init() {}
   }
@@ -37,8 +32,8 @@ public enum DeadLettersListCommand: Command {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
-    settings.filter = try DeadLetterFilter(values, settings.names)
+    settings.cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
+    settings.filter = try DeadLetterFilter(values, settings.cluster.names)
     settings.wanted = values.operands.first
     return settings
   }
@@ -55,8 +50,8 @@ public enum DeadLettersListCommand: Command {
   static func list(
     _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
   ) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    let scan = try DeadLetterScan(cluster, settings.names, settings.filter, context)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
+    let scan = try DeadLetterScan(cluster, settings.cluster.names, settings.filter, context)
     let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
     if !settings.isJSON { guard print(DeadLetterText.tableHead) else { return } }
     var reasons: [ExactText: Int] = [:]
@@ -81,11 +76,11 @@ public enum DeadLettersListCommand: Command {
   static func show(
     _ wanted: String, _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
   ) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     var filter = settings.filter
     // The limit would also count other letters.
     filter.limit = 0
-    let scan = try DeadLetterScan(cluster, settings.names, filter, context)
+    let scan = try DeadLetterScan(cluster, settings.cluster.names, filter, context)
     let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
     var found = 0
     try scan.visit { letter in
@@ -110,9 +105,7 @@ public enum DeadLettersListCommand: Command {
 /// `martlet dead-letters replay`: sends dead letters back to their topics.
 public enum DeadLettersReplayCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     fileprivate var lanes = Lanes.standard
     var filter = DeadLetterFilter()
@@ -121,7 +114,7 @@ public enum DeadLettersReplayCommand: Command {
     @Declared(CommandSettings.isJSON) var isJSON: Bool
     @Declared(CommandSettings.progress) var showsProgress: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
+    var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
     public init() {}
   }
@@ -144,7 +137,7 @@ public enum DeadLettersReplayCommand: Command {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
+    settings.cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
     settings.lanes = try Lanes(values)
     settings.filter = try DeadLetterFilter(
       values, settings.names, places: values.operands)
@@ -175,7 +168,7 @@ public enum DeadLettersReplayCommand: Command {
   static func replay(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) -> ReplayResult {
-    let cluster = try KafkaCluster(settings.kafka, context)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     let scan = try DeadLetterScan(cluster, settings.names, settings.filter, context)
     let planner = ReplayPlanner(settings.names, scan.parser)
     var preview = ReplayResult()

@@ -4,18 +4,14 @@ import CommandKit
 import Contract
 public import Diagnosis
 import JSON
-import Kafka
 public import ServiceKit
 public import Settings
 
 /// `martlet import FILE`: produces requests from a file to `push.requests`.
 public enum ImportCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-import")
     var file = ""
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
 
     @Declared(
       .boolean(
@@ -31,8 +27,6 @@ public enum ImportCommand: Command {
 
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     var lanes = Lanes.standard
-
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
     public init() {}
   }
@@ -50,7 +44,7 @@ public enum ImportCommand: Command {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-import")
+    settings.cluster = try ClusterSettings(values, clientID: "martlet-import")
     settings.file = values.operands[0]
     settings.pushTypes = try PushTypes(values)
     settings.lanes = try Lanes(values)
@@ -71,9 +65,9 @@ public enum ImportCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let source = try LineSource(settings.file) { context.signals.isStopping }
-    let cluster = try KafkaCluster(settings.kafka, context)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     try cluster.demand(
-      settings.names.requests,
+      settings.cluster.names.requests,
       "nothing was imported: check --topic-prefix, or make it with martlet topics create")
     let result = try Importer(source, cluster, settings, context).run()
     Audit.note("import", "\(result.produced) requests from \(settings.file)", context)

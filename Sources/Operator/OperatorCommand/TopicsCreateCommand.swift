@@ -8,11 +8,8 @@ public import Settings
 /// `martlet topics create`: creates the topics on a real cluster.
 public enum TopicsCreateCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
     var topics: [TopicSpecification] = []
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     fileprivate var lanes = Lanes.standard
 
@@ -29,7 +26,7 @@ public enum TopicsCreateCommand: Command {
       .boolean("dry-run", "Only print the list of topics, without connecting to the cluster."))
     var onlyShow: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
+    var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
     public init() {}
   }
@@ -41,7 +38,7 @@ public enum TopicsCreateCommand: Command {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-topics")
+    settings.cluster = try ClusterSettings(values, clientID: "martlet-topics")
     settings.lanes = try Lanes(values)
     settings.topics = try PartitionCounts.specifications(settings.names, values)
     return settings
@@ -53,7 +50,7 @@ public enum TopicsCreateCommand: Command {
       for topic in settings.topics { StandardOutput.line(topic.row(width: width)) }
       return
     }
-    let cluster = try KafkaCluster(settings.kafka, context)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     try orFail {
       try create(settings, cluster.admin)
       let brokers = try cluster.admin.brokers(timeoutMilliseconds: 10_000)

@@ -14,8 +14,7 @@ import Telemetry
 /// `martlet schedule cancel ID`: cancels a scheduled request.
 public enum ScheduleCancelCommand: Command {
   public struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let names: TopicNames
+    let cluster: ClusterSettings
     let database: String?
     let key: ScheduleKey
   }
@@ -35,8 +34,7 @@ public enum ScheduleCancelCommand: Command {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-schedule"),
-      names: TopicNames(prefix: values[CommonSettings.topicPrefix]),
+      cluster: try ClusterSettings(values, clientID: "martlet-schedule"),
       database: values[CommandSettings.scheduleIfAny],
       key: try ScheduleKey(
         values.operands[0], app: values[app],
@@ -44,11 +42,11 @@ public enum ScheduleCancelCommand: Command {
   }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    try cluster.demand(settings.names.schedule, "martlet topics create creates it")
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
+    try cluster.demand(settings.cluster.names.schedule, "martlet topics create creates it")
     let known = try known(settings, cluster, context)
     let cancellation = ScheduleCancellation(at: WallClock.milliseconds(), by: Audit.actor)
-    try cluster.write(settings.names.schedule, key: settings.key.bytes, cancellation.value)
+    try cluster.write(settings.cluster.names.schedule, key: settings.key.bytes, cancellation.value)
     Audit.note("schedule cancel", settings.key.description, context)
     switch known {
     case .request(let request):
@@ -86,7 +84,7 @@ public enum ScheduleCancelCommand: Command {
     let key = settings.key.bytes
     var found: ScheduleRecord?
     let table = try orFail {
-      try KafkaTable(cluster.configuration, topic: settings.names.schedule)
+      try KafkaTable(cluster.configuration, topic: settings.cluster.names.schedule)
     }
     defer { table.close() }
     func note(_ record: KafkaRecord) {

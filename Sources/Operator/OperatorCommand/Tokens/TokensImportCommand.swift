@@ -4,7 +4,6 @@ import CommandKit
 import Contract
 public import Diagnosis
 import JSON
-import Kafka
 public import ServiceKit
 public import Settings
 import TokenFiles
@@ -12,10 +11,8 @@ import TokenFiles
 /// `martlet tokens import FILE`: produces device tokens from a file to `push.devices`.
 public enum TokensImportCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
     var file = ""
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
 
     @Declared(
       .choice(
@@ -52,7 +49,6 @@ public enum TokensImportCommand: Command {
     @Declared(.boolean("progress", default: true, "Show progress on standard error."))
     var showsProgress: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
     var format: TokenFileFormat? { TokenFileFormat(rawValue: formatName) }
     var defaults: TokenDefaults {
       TokenDefaults(
@@ -73,7 +69,7 @@ public enum TokensImportCommand: Command {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-tokens")
+    settings.cluster = try ClusterSettings(values, clientID: "martlet-tokens")
     settings.file = values.operands[0]
     if let app = settings.app, (try? RequestRules.checkName(app.utf8.span, .app)) == nil {
       throw values.error("app", "\"\(app)\" is not a bundle id")
@@ -96,13 +92,13 @@ public enum TokensImportCommand: Command {
     if settings.isDry {
       result = try TokenImporter(source, settings, nil, context).run()
     } else {
-      let cluster = try KafkaCluster(settings.kafka, context)
-      for topic in [settings.names.devices, settings.names.feedback] {
+      let cluster = try KafkaCluster(settings.cluster.kafka, context)
+      for topic in [settings.cluster.names.devices, settings.cluster.names.feedback] {
         try cluster.demand(
           topic, "nothing was imported: check --topic-prefix, or make it with martlet topics create"
         )
       }
-      let output = try TokenProducer(cluster, settings.names)
+      let output = try TokenProducer(cluster, settings.cluster.names)
       result = try TokenImporter(source, settings, output, context).run()
       let counts = "\(result.devices) registrations and removals, \(result.invalid) invalid tokens"
       Audit.note("tokens import", "\(counts) from \(settings.file)", context)

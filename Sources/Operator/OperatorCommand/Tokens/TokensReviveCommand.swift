@@ -4,7 +4,6 @@ import CommandKit
 import Contract
 import DeviceTokens
 import EventLoop
-import Kafka
 import Records
 public import ServiceKit
 public import Settings
@@ -13,14 +12,10 @@ import Store
 /// `martlet tokens revive TOKEN…`: registers tokens now, so that pushes are sent to them again.
 public enum TokensReviveCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
     var tokens: [String] = []
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
     fileprivate var selection = TokenSelection()
     @Declared(CommandSettings.isConfirmed) var isConfirmed: Bool
-
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
     public init() {}
   }
@@ -35,7 +30,7 @@ public enum TokensReviveCommand: Command {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-tokens")
+    settings.cluster = try ClusterSettings(values, clientID: "martlet-tokens")
     for token in values.operands {
       do throws(DeviceToken.Problem) {
         settings.tokens.append(try DeviceToken.normalized(token))
@@ -52,9 +47,9 @@ public enum TokensReviveCommand: Command {
     if !settings.isConfirmed {
       try Confirmation.ask("register \(invalid.count) invalid tokens as of now")
     }
-    let cluster = try KafkaCluster(settings.kafka, context)
-    try cluster.demand(settings.names.devices, "nothing was done: check --topic-prefix")
-    let output = try TokenProducer(cluster, settings.names)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
+    try cluster.demand(settings.cluster.names.devices, "nothing was done: check --topic-prefix")
+    let output = try TokenProducer(cluster, settings.cluster.names)
     defer { output.close() }
     let revived = try produce(invalid, output, context)
     let names = invalid.prefix(100).map { DeviceToken.shortened($0.device.token) }

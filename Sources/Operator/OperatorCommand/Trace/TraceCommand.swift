@@ -3,19 +3,16 @@ import CommandKit
 import Contract
 import EventLoop
 import Identity
-import Kafka
 public import ServiceKit
 public import Settings
 
 /// `martlet trace ID`: shows what happened to a notification, hop by hop.
 public enum TraceCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-trace")
     var wanted = TraceSubject.Wanted.id("")
     /// Milliseconds since the epoch.
     var since: Int64 = 0
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
 
     @Declared(
       .boolean(
@@ -36,8 +33,6 @@ public enum TraceCommand: Command {
     @Declared(CommandSettings.isJSON) var isJSON: Bool
 
     @Declared(CommandSettings.progress) var showsProgress: Bool
-
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
 
     public init() {}
   }
@@ -68,16 +63,16 @@ public enum TraceCommand: Command {
       throw values.error("since", "\"\(settings.sinceText)\" is not \(MomentText.forms)")
     }
     settings.since = since
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-trace")
+    settings.cluster = try ClusterSettings(values, clientID: "martlet-trace")
     return settings
   }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     var search = TraceSearch(
       settings.wanted, cluster, since: settings.since,
       progress: settings.showsProgress ? ProgressLine("trace", unit: "records") : nil, context)
-    try search.run(settings.names)
+    try search.run(settings.cluster.names)
     let stories = TraceStory.stories(of: search.hops)
     show(stories, settings)
     if context.signals.isStopping {
