@@ -110,17 +110,7 @@ struct DeadLetterText {
   private func shownValue(_ value: [UInt8]) -> String {
     let text = String(decoding: value, as: UTF8.self)
     guard !revealsTokens, let object = (try? parser.parse(value))?.object else { return text }
-    var shown = JSONObject()
-    for member in object.members {
-      switch (member.key, member.value) {
-      case ("token", .string(let token)): shown.append("token", .string(shortened(token)))
-      case ("tokens", .array(let tokens)):
-        shown.append(
-          "tokens", .array(tokens.map { $0.string.map { .string(shortened($0)) } ?? $0 }))
-      default: shown.append(member.key, member.value)
-      }
-    }
-    return String(decoding: JSONValue.object(shown).text, as: UTF8.self)
+    return String(decoding: JSONValue.object(Redaction.applied(to: object)).text, as: UTF8.self)
   }
 
   /// The key of a notification is a device token; a caller's own key of a request may contain one.

@@ -155,8 +155,7 @@ final class Importer {
   }
 
   private func show(_ note: String) {
-    let fraction = source.totalBytes.map { $0 == 0 ? 1 : Double(source.readBytes) / Double($0) }
     progress?.update(
-      count: output == nil ? result.lines : result.produced, fraction: fraction, note: note)
+      count: output == nil ? result.lines : result.produced, fraction: source.fraction, note: note)
   }
 }

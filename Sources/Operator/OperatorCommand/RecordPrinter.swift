@@ -194,18 +194,7 @@ final class RecordPrinter {
 
   /// The JSON with its device tokens shortened.
   private static func hidden(_ value: JSONValue, isRaw: Bool) -> JSONValue {
-    guard !isRaw, var object = value.object else { return value }
-    object.members = object.members.map { member in
-      switch (member.key, member.value) {
-      case ("token", .string(let token)):
-        .init(key: member.key, value: .string(Redaction.shortened(token)))
-      case ("tokens", .array(let tokens)):
-        .init(
-          key: member.key,
-          value: .array(tokens.map { $0.string.map { .string(Redaction.shortened($0)) } ?? $0 }))
-      default: member
-      }
-    }
-    return .object(object)
+    guard !isRaw, let object = value.object else { return value }
+    return .object(Redaction.applied(to: object))
   }
 }

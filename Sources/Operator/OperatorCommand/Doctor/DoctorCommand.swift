@@ -47,14 +47,8 @@ public enum DoctorCommand: Command {
       passed += ["--\(name)", values.written(name) ?? ""]
     }
     // The programs inherit what comes from the environment.
-    let layers = [
-      ("", values.kafka.common), ("consumer.", values.kafka.consumer),
-      ("producer.", values.kafka.producer),
-    ]
-    for (layer, properties) in layers {
-      for property in properties where property.source == .flag {
-        passed += ["--kafka.\(layer)\(property.name)", property.value]
-      }
+    for (name, property) in values.kafka.named where property.source == .flag {
+      passed += ["--\(name)", property.value]
     }
     settings.passed = passed
     return settings

@@ -46,8 +46,7 @@ public enum TokensImportCommand: Command {
 
     @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
 
-    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
-    var showsProgress: Bool
+    @Declared(CommandSettings.progress) var showsProgress: Bool
 
     var format: TokenFileFormat? { TokenFileFormat(rawValue: formatName) }
     var defaults: TokenDefaults {

@@ -59,10 +59,7 @@ public enum TraceCommand: Command {
     if text.isEmpty { throw SettingErrors(nil, "the ID is empty") }
     settings.wanted = settings.isToken ? .token(digits) : .id(text.exact)
     let now = WallClock.milliseconds()
-    guard let since = MomentText.milliseconds(of: settings.sinceText, now: now) else {
-      throw values.error("since", "\"\(settings.sinceText)\" is not \(MomentText.forms)")
-    }
-    settings.since = since
+    settings.since = try values.moment("since", settings.sinceText, now: now)
     settings.cluster = try ClusterSettings(values, clientID: "martlet-trace")
     return settings
   }
