@@ -88,8 +88,7 @@ enum APIKeysFile {
   private static func time(_ value: JSONValue?, _ place: String) throws(Failure) -> Int64? {
     guard let value else { return nil }
     guard let time = value.string.flatMap(Timestamp.milliseconds) else {
-      throw Failure(
-        "\(place): is not a date or a time in UTC, such as \"2027-01-31T12:00:00Z\"")
+      throw Failure("\(place): is not a date or a time in UTC, such as \"2027-01-31T12:00:00Z\"")
     }
     return time
   }
@@ -116,8 +115,7 @@ enum APIKeysFile {
     guard let value else { return nil }
     guard let number = value.int(Int64(range.lowerBound)...Int64(range.upperBound)).map({ Int($0) })
     else {
-      throw Failure(
-        "\(place): is not a number from \(range.lowerBound) to \(range.upperBound)")
+      throw Failure("\(place): is not a number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
   }

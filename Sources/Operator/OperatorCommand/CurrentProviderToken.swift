@@ -26,8 +26,7 @@ enum CurrentProviderToken {
       try follow(topic, cluster.configuration, seal, timeLimit, into: &book, context)
     }
     guard let problems = found else {
-      throw ServiceFailure(
-        "\(topic) was not read to its end in time; increase --timeout")
+      throw ServiceFailure("\(topic) was not read to its end in time; increase --timeout")
     }
     let now = WallClock.milliseconds()
     if let problem = problems.first {
@@ -75,8 +74,7 @@ enum CurrentProviderToken {
         }
         do throws(TokenSealProblem) {
           let opened = try seal.opened(record)
-          updates.append(
-            opened.isRemoved ? .removed(credential: name) : .token(opened.bookEntry))
+          updates.append(opened.isRemoved ? .removed(credential: name) : .token(opened.bookEntry))
           problems[name] = nil
         } catch {
           problems[name] = error

@@ -139,8 +139,7 @@ public enum DeadLettersReplayCommand: Command {
     var settings = Settings.reading(values)
     settings.cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
     settings.lanes = try Lanes(values)
-    settings.filter = try DeadLetterFilter(
-      values, settings.names, places: values.operands)
+    settings.filter = try DeadLetterFilter(values, settings.names, places: values.operands)
     return settings
   }
 

@@ -106,8 +106,7 @@ public struct ImportResult: Sendable, Equatable {
     let rate = seconds > 0 ? Int(Double(produced) / seconds) : produced
     return "\(produced) lines produced in \(Int(seconds * 10) / 10).\(Int(seconds * 10) % 10) s"
       + " (\(rate)/s), \(unusable) of them not valid requests, \(invalidTokens) invalid tokens in the others,"
-      + " \(refused) refused"
-      + (wasStopped ? "; stopped before the end" : "")
+      + " \(refused) refused" + (wasStopped ? "; stopped before the end" : "")
   }
 
   /// The result as JSON; `complete` is false if it was stopped before the end.

@@ -143,9 +143,7 @@ final class RecordPrinter {
       object.append("key", .string(String(decoding: line.bytes[start...], as: UTF8.self)))
       line.truncate(to: start)
     }
-    if !record.headers.isEmpty {
-      object.append("headers", .array(record.headers.map(Self.header)))
-    }
+    if !record.headers.isEmpty { object.append("headers", .array(record.headers.map(Self.header))) }
     if value.baseAddress == nil {
       // A record's value may be the text `null`.
       object.append("value", .null)

@@ -31,8 +31,7 @@ enum Redaction {
     var object = object
     object.members = object.members.map { member in
       switch (member.key, member.value) {
-      case ("token", .string(let token)):
-        .init(key: member.key, value: .string(shortened(token)))
+      case ("token", .string(let token)): .init(key: member.key, value: .string(shortened(token)))
       case ("tokens", .array(let tokens)):
         .init(
           key: member.key,
@@ -141,8 +140,7 @@ enum Redaction {
   /// - Parameter afterEscape: It begins with what follows the backslash of a JSON escape `\u202e`, whose last digit may
   ///   look like the first letter of a provider token. The escape stays whole.
   private static func appendWord(
-    _ word: UnsafeRawBufferPointer, _ shortens: Bool, afterEscape: Bool,
-    _ output: inout ByteBuffer
+    _ word: UnsafeRawBufferPointer, _ shortens: Bool, afterEscape: Bool, _ output: inout ByteBuffer
   ) {
     var end = word.count
     for index in 0..<max(0, word.count - shortestProviderToken)

@@ -63,9 +63,7 @@ public struct Completion: Sendable {
 
   /// The next words of commands that begin like this.
   private func names(_ before: [String]) -> [Candidate] {
-    let fitting = commands.filter {
-      $0.words.count > before.count && $0.words.starts(with: before)
-    }
+    let fitting = commands.filter { $0.words.count > before.count && $0.words.starts(with: before) }
     var candidates: [Candidate] = []
     for command in fitting
     where !candidates.contains(where: { $0.text == command.words[before.count] }) {

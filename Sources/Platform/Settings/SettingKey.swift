@@ -49,9 +49,7 @@ extension SettingKey where Value == Int? {
     _ name: String, in range: ClosedRange<Int> = 0...Int.max, placeholder: String? = nil,
     _ documentation: String
   ) -> SettingKey {
-    SettingKey(.init(name, .integer(range), placeholder: placeholder, documentation)) {
-      $0?.number
-    }
+    SettingKey(.init(name, .integer(range), placeholder: placeholder, documentation)) { $0?.number }
   }
 }
 
@@ -87,8 +85,7 @@ extension SettingKey where Value == Bool {
 extension SettingKey where Value == String {
   /// With a default, or required.
   public static func text(
-    _ name: String, default text: String? = nil, placeholder: String? = nil,
-    _ documentation: String
+    _ name: String, default text: String? = nil, placeholder: String? = nil, _ documentation: String
   ) -> SettingKey {
     SettingKey(
       .init(
@@ -152,8 +149,7 @@ extension SettingKey where Value == String? {
 
 extension SettingKey where Value == [String] {
   public static func list(
-    _ name: String, default text: String? = nil, placeholder: String? = nil,
-    _ documentation: String
+    _ name: String, default text: String? = nil, placeholder: String? = nil, _ documentation: String
   ) -> SettingKey {
     SettingKey(.init(name, .list, default: text, placeholder: placeholder, documentation)) {
       $0?.words ?? []

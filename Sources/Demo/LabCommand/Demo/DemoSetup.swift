@@ -40,9 +40,7 @@ struct DemoSetup {
     var teams: [String: [DemoTexts.App]] = [:]
     for app in DemoTexts.apps { teams[app.teamID, default: []].append(app) }
     return teams.values.compactMap { apps in
-      apps.first.map {
-        .init(teamID: $0.teamID, keyID: $0.keyID, apps: apps.map(\.bundleID))
-      }
+      apps.first.map { .init(teamID: $0.teamID, keyID: $0.keyID, apps: apps.map(\.bundleID)) }
     }
   }
 

@@ -83,9 +83,7 @@ public enum KeysGenerateCommand: Command {
       try settings.folder.generate(
         [settings.credential], clientApps: settings.clientApps, overwrite: settings.overwrite)
     }
-    for name in settings.folder.fileNames(
-      [settings.credential], clientApps: settings.clientApps)
-    {
+    for name in settings.folder.fileNames([settings.credential], clientApps: settings.clientApps) {
       StandardOutput.line("\(settings.folder.path)/\(name)")
     }
   }

@@ -78,9 +78,7 @@ public enum UpCommand: Command {
     return settings
   }
 
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     try orFail {
       if let cluster = settings.cluster { try checkCluster(cluster, settings.names, context) }
       let pipeline = try LocalPipeline(try plan(settings, context), log: context.log)

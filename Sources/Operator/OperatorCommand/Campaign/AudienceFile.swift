@@ -36,9 +36,7 @@ final class AudienceFile {
       }
       return true
     }
-    if wrong > Self.reportedLines {
-      StandardError.line("… and \(wrong - Self.reportedLines) more")
-    }
+    if wrong > Self.reportedLines { StandardError.line("… and \(wrong - Self.reportedLines) more") }
     guard wrong == 0 else {
       throw ServiceFailure(
         "\(path) has \(wrong) lines that are no device token, named above; the campaign was not started"

@@ -68,8 +68,7 @@ public enum CampaignListCommand: Command {
 
   private static func line(_ campaign: CampaignRecord, _ now: Int64) -> String {
     let isWaiting = campaign.progress.state == .scheduled
-    return CampaignStatus(campaign, now: now).line(
-      start: isWaiting ? campaign.startText : nil)
+    return CampaignStatus(campaign, now: now).line(start: isWaiting ? campaign.startText : nil)
   }
 }
 

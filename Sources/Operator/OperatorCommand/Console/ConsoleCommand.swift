@@ -29,8 +29,7 @@ public enum ConsoleCommand: Command {
   public static let summary =
     "Serves one web page that shows the pipeline as it flows, live, from the status pages of its processes."
     + " It holds no secret, but do not expose it."
-  public static let table = SettingTable(
-    declaredBy: Settings.self, operands: StatusSource.operands)
+  public static let table = SettingTable(declaredBy: Settings.self, operands: StatusSource.operands)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)

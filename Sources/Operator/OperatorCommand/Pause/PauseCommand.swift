@@ -51,8 +51,7 @@ public enum PauseCommand: Command {
     _ subject: PauseSubject, _ topic: ControlTopic, _ reason: String?, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try topic.cluster(context)
-    try topic.write(
-      subject.key, .init(key: "paused", value: true), reason: reason, cluster)
+    try topic.write(subject.key, .init(key: "paused", value: true), reason: reason, cluster)
     Audit.note("pause", subject.key, context)
     let isPaused = try topic.isPaused(subject, cluster, context)
     guard isPaused else {

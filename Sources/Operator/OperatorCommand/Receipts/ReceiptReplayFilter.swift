@@ -9,8 +9,7 @@ public import Settings
 
 /// Selects the receipts to replay.
 public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
-  @Declared(
-    .text("app", placeholder: "BUNDLE-ID", "Only receipts of this app.")) var app: String?
+  @Declared(.text("app", placeholder: "BUNDLE-ID", "Only receipts of this app.")) var app: String?
 
   @Declared(
     .text(

@@ -24,8 +24,7 @@ public enum ScheduleCancelCommand: Command {
     "Cancels a request that waits for its send_at. Two seconds before its time it is sure not to be sent; later it may be"
     + " on its way. The cancellation also concerns a request with this id that was written before and is not scheduled"
     + " yet; where none waits the command says so, and fails."
-  private static let app = SettingKey<String>.text(
-    "app", placeholder: "APP", "The request's app.")
+  private static let app = SettingKey<String>.text("app", placeholder: "APP", "The request's app.")
   public static let table = SettingTable(
     [
       app.setting, CommandSettings.oneEnvironment.setting, CommonSettings.kafka.setting,
@@ -53,9 +52,7 @@ public enum ScheduleCancelCommand: Command {
       let due = Timestamp.text(milliseconds: request.due)
       StandardOutput.line("cancelled \(settings.key), which waited for \(due)")
     case .cancellation(let earlier):
-      let (time, by) = (
-        Timestamp.text(milliseconds: earlier.at), TerminalText.plain(earlier.by)
-      )
+      let (time, by) = (Timestamp.text(milliseconds: earlier.at), TerminalText.plain(earlier.by))
       StandardOutput.line("\(settings.key) was cancelled already, \(time) by \(by)")
     case .activity, nil:
       throw ServiceFailure(
@@ -68,12 +65,8 @@ public enum ScheduleCancelCommand: Command {
   private static func known(
     _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) -> ScheduleRecord? {
-    guard let database = settings.database else {
-      return try onTopic(settings, cluster, context)
-    }
-    let entry = try orFail {
-      try TokenStoreReader(database).scheduled(key: settings.key.exact)
-    }
+    guard let database = settings.database else { return try onTopic(settings, cluster, context) }
+    let entry = try orFail { try TokenStoreReader(database).scheduled(key: settings.key.exact) }
     guard var text = entry?.value else { return nil }
     return text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
   }

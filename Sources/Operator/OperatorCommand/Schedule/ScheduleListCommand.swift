@@ -83,8 +83,7 @@ public enum ScheduleListCommand: Command {
           return false
         }
         count += 1
-        return StandardOutput.line(TerminalText.plain(line(entry)))
-          && !context.signals.isStopping
+        return StandardOutput.line(TerminalText.plain(line(entry))) && !context.signals.isStopping
       }
     }
   }

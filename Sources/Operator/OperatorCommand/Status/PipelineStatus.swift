@@ -139,8 +139,7 @@ struct PipelineStatus: Sendable {
   }
   /// The longest time that a destination has been blocked, in seconds.
   var blockedSeconds: Double {
-    max(
-      highest("martlet_sender_destination_blocked_seconds"), blockages.map(\.seconds).max() ?? 0)
+    max(highest("martlet_sender_destination_blocked_seconds"), blockages.map(\.seconds).max() ?? 0)
   }
   /// Seconds since APNs last accepted a push; nil if no sender reports it.
   var lastAccepted: Double? { values("martlet_sender_last_accepted_seconds").map(\.value).min() }
@@ -295,8 +294,7 @@ private struct Growth {
     var buckets: [(bound: Double, count: Double)] = []
     for reading in now {
       for series in reading.page?.values(name) ?? [] {
-        guard let text = series.labels["le"],
-          let bound = text == "+Inf" ? .infinity : Double(text)
+        guard let text = series.labels["le"], let bound = text == "+Inf" ? .infinity : Double(text)
         else { continue }
         let old = before[reading.process]?.values(name, series.labels).first?.value ?? 0
         buckets.append((bound, Self.growth(series.value, since: old)))

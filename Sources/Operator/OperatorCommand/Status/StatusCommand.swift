@@ -26,8 +26,7 @@ public enum StatusCommand: Command {
   public static let summary =
     "Shows the state of the pipeline: which processes are ready, rates, outcomes, backlog, latency and what is held"
     + " back. Exit status 0 if the pipeline is ready, 3 if it is degraded (something needs a look), 1 if it is blocked."
-  public static let table = SettingTable(
-    declaredBy: Settings.self, operands: StatusSource.operands)
+  public static let table = SettingTable(declaredBy: Settings.self, operands: StatusSource.operands)
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     var settings = Settings.reading(values)

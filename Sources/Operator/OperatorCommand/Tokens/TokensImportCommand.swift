@@ -21,8 +21,7 @@ public enum TokensImportCommand: Command {
           + " convert-tokens makes from exports of other services. auto looks at the first line."))
     fileprivate var formatName: String
 
-    @Declared(
-      .text("app", placeholder: "APP", "The app of tokens for which the file names none."))
+    @Declared(.text("app", placeholder: "APP", "The app of tokens for which the file names none."))
     fileprivate var app: String?
 
     @Declared(
@@ -134,8 +133,7 @@ public struct TokenImportResult: Sendable, Equatable {
     return
       "\(devices) registrations and \(invalid) invalid tokens \(isDry ? "read" : "produced") in"
       + " \(tenths / 10).\(tenths % 10) s (\(rate)/s); \(problems) wrong, \(refused) refused"
-      + (isDry ? "; nothing was produced" : "")
-      + (wasStopped ? "; stopped before the end" : "")
+      + (isDry ? "; nothing was produced" : "") + (wasStopped ? "; stopped before the end" : "")
   }
 
   /// The result as JSON; `complete` is false if it was stopped before the end.

@@ -54,8 +54,7 @@ public enum TokensWavesCommand: Command {
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.releases || settings.rejects { return try decide(settings, context) }
     try settings.selection.read { reader throws(StoreError) in
-      for wave in try reader.waves()
-      where settings.selection.takes(wave.app, wave.environment) {
+      for wave in try reader.waves() where settings.selection.takes(wave.app, wave.environment) {
         let evidence = try reader.evidence(wave)
         StandardOutput.line(
           settings.isJSON
@@ -117,8 +116,7 @@ enum WaveText {
     let (from, until) = (
       Timestamp.text(milliseconds: wave.wave.from), Timestamp.text(milliseconds: wave.wave.until)
     )
-    let expected =
-      evidence.expected > 0 ? " (\(evidence.expected) expected of living devices)" : ""
+    let expected = evidence.expected > 0 ? " (\(evidence.expected) expected of living devices)" : ""
     let held = "\(wave.held) tokens held, \(evidence.heldValid) registered since\(expected)"
     return [
       wave.app, wave.environment.description, "\(from) … \(until)", decision(wave), held,
