@@ -17,6 +17,12 @@ public enum DeadLettersListCommand: Command {
     var wanted: String?
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
+      filter = try DeadLetterFilter(values, cluster.names)
+      wanted = values.operands.first
+    }
   }
 
   public static let name = "dead-letters list"
@@ -29,14 +35,6 @@ public enum DeadLettersListCommand: Command {
       "PARTITION/OFFSET|ID", 0...1,
       "A dead letter, as the list prints it; or an apns-id or request id, which shows every dead letter that has it."
     ))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
-    settings.filter = try DeadLetterFilter(values, settings.cluster.names)
-    settings.wanted = values.operands.first
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if let wanted = settings.wanted {
@@ -117,6 +115,12 @@ public enum DeadLettersReplayCommand: Command {
     var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
+      lanes = try Lanes(values)
+      filter = try DeadLetterFilter(values, names, places: values.operands)
+    }
   }
 
   /// The number of dead letters above which a replay needs a confirmation.
@@ -134,14 +138,6 @@ public enum DeadLettersReplayCommand: Command {
     operands: .init(
       "PARTITION/OFFSET …", 0...10_000,
       "Only these dead letters: PARTITION/OFFSET of each, as list prints it. Filters also apply."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
-    settings.lanes = try Lanes(values)
-    settings.filter = try DeadLetterFilter(values, settings.names, places: values.operands)
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let result = try replay(settings, context)

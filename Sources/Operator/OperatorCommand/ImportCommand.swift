@@ -29,6 +29,13 @@ public enum ImportCommand: Command {
     var lanes = Lanes.standard
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-import")
+      file = values.operands[0]
+      pushTypes = try PushTypes(values)
+      lanes = try Lanes(values)
+    }
   }
 
   public static let name = "import"
@@ -41,15 +48,6 @@ public enum ImportCommand: Command {
       "FILE", 1...1,
       "The file; - is standard input. A record's key is the first device token of its line, or none if the"
         + " line cannot be parsed."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-import")
-    settings.file = values.operands[0]
-    settings.pushTypes = try PushTypes(values)
-    settings.lanes = try Lanes(values)
-    return settings
-  }
 
   /// Reads the file like an import, and produces nothing.
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {

@@ -37,6 +37,12 @@ public enum InspectCommand: Command {
     var follows: Bool { isFollowing || fromEnd }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-inspect")
+      let word = values.operands[0]
+      topic = TopicLookup.find(word, in: cluster.names) ?? word
+    }
   }
 
   public static let name = "inspect"
@@ -49,14 +55,6 @@ public enum InspectCommand: Command {
       "TOPIC", 1...1,
       "A topic of Martlet by its short name, such as receipts, notifications, dead-letters; or any full"
         + " name."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-inspect")
-    let word = values.operands[0]
-    settings.topic = TopicLookup.find(word, in: settings.cluster.names) ?? word
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)

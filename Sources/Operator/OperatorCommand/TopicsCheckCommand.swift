@@ -16,6 +16,12 @@ public enum TopicsCheckCommand: Command {
     var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-topics")
+      lanes = try Lanes(values)
+      topics = try PartitionCounts.specifications(names, values)
+    }
   }
 
   public static let name = "topics check"
@@ -24,14 +30,6 @@ public enum TopicsCheckCommand: Command {
     + " retention.ms, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing or differs."
     + " Changes nothing."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-topics")
-    settings.lanes = try Lanes(values)
-    settings.topics = try PartitionCounts.specifications(settings.names, values)
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)

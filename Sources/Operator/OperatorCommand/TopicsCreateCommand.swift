@@ -29,20 +29,18 @@ public enum TopicsCreateCommand: Command {
     var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-topics")
+      lanes = try Lanes(values)
+      topics = try PartitionCounts.specifications(names, values)
+    }
   }
 
   public static let name = "topics create"
   public static let summary =
     "Creates Martlet's topics on a Kafka cluster and reports which of them already exist."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-topics")
-    settings.lanes = try Lanes(values)
-    settings.topics = try PartitionCounts.specifications(settings.names, values)
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.onlyShow {

@@ -54,6 +54,19 @@ public enum UpCommand: Command {
     fileprivate var isOnCluster: Bool { !bootstrap.isEmpty }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      lanes = try Lanes(values)
+      if isOnCluster {
+        guard kafkaPort == nil else {
+          throw values.error(
+            "kafka-port", "belongs to the embedded broker, which does not run with --kafka")
+        }
+        cluster = try KafkaConfiguration(values, clientID: "martlet-up")
+      }
+      kafkaFlags = values.kafka.flags
+      tokenKey = try TokenSeal(values).path
+    }
   }
 
   /// The maximum size of a process's log in bytes; the previous one is kept as well.
@@ -62,21 +75,6 @@ public enum UpCommand: Command {
   public static let name = LabProgram.up.rawValue
   public static let summary = LabProgram.up.summary
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.lanes = try Lanes(values)
-    if settings.isOnCluster {
-      guard settings.kafkaPort == nil else {
-        throw values.error(
-          "kafka-port", "belongs to the embedded broker, which does not run with --kafka")
-      }
-      settings.cluster = try KafkaConfiguration(values, clientID: "martlet-up")
-    }
-    settings.kafkaFlags = values.kafka.flags
-    settings.tokenKey = try TokenSeal(values).path
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     try orFail {

@@ -25,6 +25,15 @@ public enum CanaryCommand: Service {
       )) var timeoutMilliseconds: Int64
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      do throws(CanaryProblem) {
+        canaries = try CanarySpecification.all(parsing: canaryText)
+      } catch {
+        throw SettingErrors("canary", error.text)
+      }
+      cluster = try ClusterSettings(values, clientID: "martlet-canary")
+    }
   }
 
   public static let name = "canary"
@@ -35,17 +44,6 @@ public enum CanaryCommand: Service {
   /// There are no files to reload.
   public static let belongsToTerminal = true
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    do throws(CanaryProblem) {
-      settings.canaries = try CanarySpecification.all(parsing: settings.canaryText)
-    } catch {
-      throw SettingErrors("canary", error.text)
-    }
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-canary")
-    return settings
-  }
 
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
     KafkaSurvey.run(settings.cluster.kafka, .canary, settings.cluster.names).findings

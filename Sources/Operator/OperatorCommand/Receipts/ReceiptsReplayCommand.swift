@@ -20,6 +20,12 @@ public enum ReceiptsReplayCommand: Command {
     var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-receipts")
+      lanes = try Lanes(values)
+      filter = try ReceiptReplayFilter(values)
+    }
   }
 
   /// The number of notifications above which a replay needs a confirmation.
@@ -32,14 +38,6 @@ public enum ReceiptsReplayCommand: Command {
     + " requested as of now. What was delivered since is left out, and a second replay of a receipt ends as"
     + " deduplicated. It asks before it sends more than \(few) again."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-receipts")
-    settings.lanes = try Lanes(values)
-    settings.filter = try ReceiptReplayFilter(values)
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let result = try replay(settings, context)

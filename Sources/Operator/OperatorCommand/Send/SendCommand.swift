@@ -22,6 +22,15 @@ public enum SendCommand: Command {
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-send")
+      request = try push.request(values)
+      let reader = RequestReader(types: try PushTypes(values), lanes: try Lanes(values))
+      do throws(RequestError) { try reader.checkWithTokens(request) } catch {
+        throw SettingErrors(nil, "\(error)")
+      }
+    }
   }
 
   public static let name = "send"
@@ -29,17 +38,6 @@ public enum SendCommand: Command {
     "Sends one push: checks the request as martlet-ingest does, produces it, waits for its receipt and prints the outcome in"
     + " one line. Exit status 1 if it was not delivered. For tests and single messages; martlet import sends many."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-send")
-    settings.request = try settings.push.request(values)
-    let reader = RequestReader(types: try PushTypes(values), lanes: try Lanes(values))
-    do throws(RequestError) { try reader.checkWithTokens(settings.request) } catch {
-      throw SettingErrors(nil, "\(error)")
-    }
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)

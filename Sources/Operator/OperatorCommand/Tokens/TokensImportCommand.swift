@@ -55,6 +55,14 @@ public enum TokensImportCommand: Command {
     }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-tokens")
+      file = values.operands[0]
+      if let app, (try? RequestRules.checkName(app.utf8.span, .app)) == nil {
+        throw values.error("app", "\"\(app)\" is not a bundle id")
+      }
+    }
   }
 
   public static let name = "tokens import"
@@ -64,16 +72,6 @@ public enum TokensImportCommand: Command {
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("FILE", 1...1, "The file; - is standard input."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-tokens")
-    settings.file = values.operands[0]
-    if let app = settings.app, (try? RequestRules.checkName(app.utf8.span, .app)) == nil {
-      throw values.error("app", "\"\(app)\" is not a bundle id")
-    }
-    return settings
-  }
 
   /// Reads the file like an import, and produces nothing.
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {

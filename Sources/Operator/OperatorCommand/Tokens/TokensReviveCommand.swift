@@ -18,6 +18,17 @@ public enum TokensReviveCommand: Command {
     @Declared(CommandSettings.isConfirmed) var isConfirmed: Bool
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-tokens")
+      for token in values.operands {
+        do throws(DeviceToken.Problem) {
+          tokens.append(try DeviceToken.normalized(token))
+        } catch {
+          throw SettingErrors(nil, "the token \(DeviceToken.shortened(token)) \(error)")
+        }
+      }
+    }
   }
 
   public static let name = "tokens revive"
@@ -27,19 +38,6 @@ public enum TokensReviveCommand: Command {
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("TOKEN", 1...1_000, "Device tokens, hex digits."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-tokens")
-    for token in values.operands {
-      do throws(DeviceToken.Problem) {
-        settings.tokens.append(try DeviceToken.normalized(token))
-      } catch {
-        throw SettingErrors(nil, "the token \(DeviceToken.shortened(token)) \(error)")
-      }
-    }
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let invalid = try invalidDevices(settings)

@@ -31,6 +31,15 @@ public enum TokensWavesCommand: Command {
     @Declared(CommandSettings.isConfirmed) fileprivate var isConfirmed: Bool
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      guard !releases || !rejects else {
+        throw values.error("reject", "and --release exclude each other")
+      }
+      guard selection.app != nil || !(releases || rejects) else {
+        throw SettingErrors("app", "is required: whose waves are decided")
+      }
+    }
   }
 
   public static let name = "tokens waves"
@@ -39,17 +48,6 @@ public enum TokensWavesCommand: Command {
     + " holds, how many of its devices have registered since, and what was decided. With --release or --reject it writes"
     + " the decision about those of an app to the database; processes with databases of their own need one each."
   public static let table = SettingTable(declaredBy: Settings.self)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let settings = Settings.reading(values)
-    guard !settings.releases || !settings.rejects else {
-      throw values.error("reject", "and --release exclude each other")
-    }
-    guard settings.selection.app != nil || !(settings.releases || settings.rejects) else {
-      throw SettingErrors("app", "is required: whose waves are decided")
-    }
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.releases || settings.rejects { return try decide(settings, context) }

@@ -35,6 +35,20 @@ public enum TraceCommand: Command {
     @Declared(CommandSettings.progress) var showsProgress: Bool
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      let text = values.operands[0]
+      let digits = text.lowercased()
+      if isToken, digits.utf8.count < fewestDigits || !digits.allSatisfy(\.isHexDigit) {
+        throw SettingErrors(
+          nil, "\"\(text)\" is no device token: give at least \(fewestDigits) hex digits")
+      }
+      if text.isEmpty { throw SettingErrors(nil, "the ID is empty") }
+      wanted = isToken ? .token(digits) : .id(text.exact)
+      let now = WallClock.milliseconds()
+      since = try values.moment("since", sinceText, now: now)
+      cluster = try ClusterSettings(values, clientID: "martlet-trace")
+    }
   }
 
   /// A shorter prefix of a device token would match many devices.
@@ -47,22 +61,6 @@ public enum TraceCommand: Command {
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("ID", 1...1, "A request id, an apns-id, or a device token."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    let text = values.operands[0]
-    let digits = text.lowercased()
-    if settings.isToken, digits.utf8.count < fewestDigits || !digits.allSatisfy(\.isHexDigit) {
-      throw SettingErrors(
-        nil, "\"\(text)\" is no device token: give at least \(fewestDigits) hex digits")
-    }
-    if text.isEmpty { throw SettingErrors(nil, "the ID is empty") }
-    settings.wanted = settings.isToken ? .token(digits) : .id(text.exact)
-    let now = WallClock.milliseconds()
-    settings.since = try values.moment("since", settings.sinceText, now: now)
-    settings.cluster = try ClusterSettings(values, clientID: "martlet-trace")
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
