@@ -154,8 +154,7 @@ enum CampaignsAPI {
         "\(open) campaigns of \(campaign.audience.app) are not over, the most that may be: cancel some, or wait"
       )
     }
-    let group = PaceSubject.group(
-      campaign.key.app, campaign.key.environment, campaign.name)
+    let group = PaceSubject.group(campaign.key.app, campaign.key.environment, campaign.name)
     if campaign.pace != nil, let problem = request.api.controls.obstacle(to: group) {
       throw problem
     }

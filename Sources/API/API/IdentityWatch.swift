@@ -54,8 +54,7 @@ struct IdentityWatch {
       reloads.accepted(APIMetrics.certificateFile)
       log(APILog.certificateReloaded, ["certificate": certificate])
     } catch {
-      _ = reloads.refused(
-        APIMetrics.certificateFile, "\(error)", now: now, isAsked: isAsked)
+      _ = reloads.refused(APIMetrics.certificateFile, "\(error)", now: now, isAsked: isAsked)
       log(APILog.certificateInvalid, ["certificate": certificate, "key": key, "error": "\(error)"])
     }
   }

@@ -27,9 +27,7 @@ struct DeadLetterScan {
       guard let count = known[topic] else {
         throw ServiceFailure("there is no topic \(topic); check the topic prefix")
       }
-      let all = (0..<Int32(count)).map {
-        TopicPartition(topic: names.deadLetters, partition: $0)
-      }
+      let all = (0..<Int32(count)).map { TopicPartition(topic: names.deadLetters, partition: $0) }
       marks = try cluster.admin.watermarks(all, timeoutMilliseconds: 10_000)
     } catch {
       throw ServiceFailure(error)

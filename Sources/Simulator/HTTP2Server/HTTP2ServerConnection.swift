@@ -172,8 +172,7 @@ public final class HTTP2ServerConnection {
       var encrypted = channel.bytesWaiting
       while hasMore, encrypted < SecureChannel.waitingLimit {
         scratch.outgoing.removeAll()
-        hasMore = try session.produceOutput(
-          into: &scratch.outgoing, upTo: SecureChannel.recordSize)
+        hasMore = try session.produceOutput(into: &scratch.outgoing, upTo: SecureChannel.recordSize)
         try channel.encrypt(scratch.outgoing.bytes)
         encrypted += scratch.outgoing.count
       }

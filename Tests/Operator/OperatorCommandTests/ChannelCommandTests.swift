@@ -104,7 +104,7 @@ private final class ChannelFixture {
         "127.0.0.1:\(simulator.sandboxManagementAddress.port)",
       ] + flags)
     var settings = try ChannelSettings(context.values)
-    settings.kafka = kafka.configuration
+    settings.cluster.kafka = kafka.configuration
     lines = []
     try body(ChannelSession(settings, context) { self.lines.append($0) })
     return lines.joined(separator: "\n")

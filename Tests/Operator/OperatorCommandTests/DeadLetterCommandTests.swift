@@ -59,7 +59,7 @@ private final class DeadLetterFixture {
   func list(_ flags: [String] = []) throws -> [String] {
     let context = try context(DeadLettersListCommand.self, flags)
     var settings = try DeadLettersListCommand.settings(context.values)
-    settings.kafka = kafka.configuration
+    settings.cluster.kafka = kafka.configuration
     var lines: [String] = []
     try DeadLettersListCommand.list(settings, context) {
       lines.append($0)
@@ -71,7 +71,7 @@ private final class DeadLetterFixture {
   func show(_ wanted: String, _ flags: [String] = []) throws -> [String] {
     let context = try context(DeadLettersListCommand.self, [wanted] + flags)
     var settings = try DeadLettersListCommand.settings(context.values)
-    settings.kafka = kafka.configuration
+    settings.cluster.kafka = kafka.configuration
     var lines: [String] = []
     try DeadLettersListCommand.show(wanted, settings, context) {
       lines.append($0)
@@ -83,7 +83,7 @@ private final class DeadLetterFixture {
   func replay(_ flags: [String] = []) throws -> ReplayResult {
     let context = try context(DeadLettersReplayCommand.self, ["--no-progress"] + flags)
     var settings = try DeadLettersReplayCommand.settings(context.values)
-    settings.kafka = kafka.configuration
+    settings.cluster.kafka = kafka.configuration
     return try DeadLettersReplayCommand.replay(settings, context)
   }
 

@@ -4,6 +4,7 @@ import Contract
 import JSON
 import Kafka
 import Records
+import ServiceKit
 import Settings
 import Testing
 

@@ -81,8 +81,9 @@ private enum FileService: Service {
   static let summary = "Looks at files."
   static let table = SettingTable(
     [
-      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, .path("roots", "Read."),
-      .path("database", use: .output, "Written."), .path("dir", use: .folder, "A folder."),
+      CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting,
+      .init("roots", .path(.input), "Read."), .init("database", .path(.output), "Written."),
+      .init("dir", .path(.folder), "A folder."),
     ], kafkaProperties: true)
   static func settings(_ values: SettingValues) throws(SettingErrors) {}
   static func run(_ nothing: Void, _ context: ServiceContext) throws(ServiceFailure) {}

@@ -7,7 +7,7 @@ import Testing
     .init(name: "up", summary: "Runs everything. For trying.", table: sampleTable),
     .init(
       name: "letters list", summary: "Lists them.",
-      table: SettingTable([.choice("kind", of: ["dead", "live"], "Which.")])),
+      table: SettingTable([.init("kind", .choice(["dead", "live"]), "Which.")])),
     .init(
       name: "letters read", summary: "Reads one.",
       table: SettingTable([], operands: .init("FILE", 1...1, "It."))),

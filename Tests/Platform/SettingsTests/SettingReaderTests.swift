@@ -5,16 +5,16 @@ import Testing
 /// A table with one setting of each kind.
 let sampleTable = SettingTable(
   [
-    .endpoints("kafka", default: "localhost:9092", "The cluster."),
-    .integer("loops", default: 1, in: 1...64, "Threads."),
-    .duration("drain-timeout", default: "30s", in: 0...600_000, "How long to drain."),
-    .bytes("budget", default: "64MiB", "Memory."),
-    .boolean("fast", "Without checks."),
-    .boolean("verify", default: true, "With checks."),
-    .choice("profile", of: ["faithful", "quick"], default: "faithful", "Behaviour."),
-    .list("apps", "Bundle ids."),
-    .path("roots", "Trust anchors."),
-    .text("password", secret: true, "Of the key file."),
+    .init("kafka", .endpoints, default: "localhost:9092", "The cluster."),
+    .init("loops", .integer(1...64), default: "1", "Threads."),
+    .init("drain-timeout", .duration(0...600_000), default: "30s", "How long to drain."),
+    .init("budget", .bytes(0...Int.max), default: "64MiB", "Memory."),
+    .init("fast", .boolean, default: "false", "Without checks."),
+    .init("verify", .boolean, default: "true", "With checks."),
+    .init("profile", .choice(["faithful", "quick"]), default: "faithful", "Behaviour."),
+    .init("apps", .list, "Bundle ids."),
+    .init("roots", .path(.input), "Trust anchors."),
+    .init("password", .text, secret: true, "Of the key file."),
   ], kafkaProperties: true)
 
 /// Settings from all their sources, with `SettingError` and `Suggestion`.
@@ -148,7 +148,7 @@ let sampleTable = SettingTable(
   }
 
   @Test func `a name of Kafka's holds what Kafka takes`() throws {
-    let table = SettingTable([.kafkaName("prefix", longest: 5, "Of topics.")])
+    let table = SettingTable([.init("prefix", .kafkaName(longest: 5), "Of topics.")])
     #expect(try read(["--prefix=a.B-_"], table: table).written("prefix") == "a.B-_")
     for wrong in ["a b", "a/b", "ä", "abcdef", "a:b"] {
       #expect(refusal(["--prefix", wrong], table: table).contains("must be at most 5 letters"))
@@ -192,7 +192,7 @@ let sampleTable = SettingTable(
   }
 
   @Test func `a required setting that is missing says how to give it`() {
-    let table = SettingTable([.path("credentials", required: true, "Keys.")])
+    let table = SettingTable([.init("credentials", .path(.input), required: true, "Keys.")])
     #expect(
       refusal(table: table)
         == "credentials: is required; give --credentials FILE or MARTLET_CREDENTIALS")

@@ -41,8 +41,7 @@ struct ControlTopic: Sendable {
   func write(
     _ key: String, _ member: JSONObject.Member, reason: String?, _ cluster: KafkaCluster
   ) throws(ServiceFailure) {
-    let author = ControlRecord.Author(
-      at: WallClock.milliseconds(), by: Audit.actor, reason: reason)
+    let author = ControlRecord.Author(at: WallClock.milliseconds(), by: Audit.actor, reason: reason)
     try write(key, ControlRecord.value(member, by: author), cluster)
   }
 

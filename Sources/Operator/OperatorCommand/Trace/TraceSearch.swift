@@ -60,11 +60,7 @@ struct TraceSearch {
       throw ServiceFailure("there is no topic of Martlet; check --topic-prefix (\(names.prefix))")
     }
     for (topic, content) in present where !context.signals.isStopping {
-      do throws(KafkaError) {
-        try search(topic, content, partitions: known[topic] ?? 0)
-      } catch {
-        throw ServiceFailure("\(error)")
-      }
+      try orFail { try search(topic, content, partitions: known[topic] ?? 0) }
     }
     progress?.end()
   }
