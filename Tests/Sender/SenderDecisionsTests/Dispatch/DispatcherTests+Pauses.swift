@@ -67,7 +67,7 @@ extension DispatcherTests {
     #expect(dispatcher.work.pushes[head].life.state == .held)
     dispatcher.update(.pauses(Pauses(.standard)))
     expect([.openPool(0), .authorize(pool: 0)], of: &dispatcher)
-    #expect(dispatcher.destinations.pools[0].queue.count == 2, "both go on")
+    #expect(dispatcher.pools[0].queue.count == 2, "both go on")
     #expect(taken(&dispatcher).keys.sorted() == [0, bulk])
   }
 
