@@ -8,7 +8,7 @@
 # in this order, it says 275, 454 and 496, which are the quantiles 0.275, 0.454 and 0.496. Of those from 1 to 10,000, in
 # any order, 0.99 is below 9,700. The count and the sum are right.
 #
-# Guessed before it was run: each quantile is right within its error.
+# What one would guess: each quantile is right within its error.
 #
 # Whoever has an alert on the 99th percentile of the latency does not hear that each tenth push is slow.
 #

@@ -13,7 +13,7 @@
 #
 # dateparser takes a number that stands alone for a day or a month, and leaves it out beside a word such as "tomorrow".
 #
-# Guessed before it was run: an hour is an hour after "at", or the text is refused.
+# What one would guess: an hour is an hour after "at", or the text is refused.
 #
 # Whoever makes `send_at` of what users type sends at noon, or in ten months, what was to come at nine.
 #
