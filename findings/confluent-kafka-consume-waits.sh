@@ -3,7 +3,7 @@
 #
 # Three pushes are in a partition. `consume(500, timeout=5)` of confluent-kafka 2.0.2 and 2.16.1 returns them after five
 # seconds: it waits until it has 500, or the time is over. `consume(3, timeout=5)` returns them at once. `getmany` of
-# aiokafka 0.14.0, with the same two numbers (`max_records=500, timeout_ms=5000`), returns the three at once.
+# aiokafka 0.14.0, with the same two numbers (`max_records=500, timeout_ms=5000`), returns at once, with what it has.
 #
 # Guessed before it was run: the time is that to wait for a first message, as in `poll` of Kafka's own consumer, and the
 # number is a bound.
@@ -69,7 +69,8 @@ for name, seen, waits in (
 ):
     number, seconds = seen
     print(f"  {name}: {number} after {seconds:.1f} s")
-    assert number == 3 and (seconds > 4.9 if waits else seconds < 4), seen
+    assert number == 3 or "aiokafka" in name and number in (1, 2), seen
+    assert seconds > 4.9 if waits else seconds < 4, seen
 PYTHON
 }
 
