@@ -219,8 +219,9 @@ public struct ScheduleMachine: Sendable {
   /// The next action; nil when there is none now. Call it every turn until it returns nil.
   public mutating func next(now: Int64) -> Action? {
     note(now)
-    if !isDraining, let load = nextLoad(now) { return load }
-    guard !isDraining, !areEndingsUrgent(now) else { return nextEnding() }
+    if isDraining { return nextEnding() }
+    if let load = nextLoad(now) { return load }
+    if areEndingsUrgent(now), let ending = nextEnding() { return ending }
     return nextRelease(now) ?? nextEnding() ?? nextQuestion(now)
   }
 
@@ -231,9 +232,15 @@ public struct ScheduleMachine: Sendable {
   }
 
   private mutating func nextEnding() -> Action? {
-    guard let slot = endings.popLast() else { return nil }
-    entries[slot].state = .ending
-    return .end(slot)
+    while let slot = endings.popLast() {
+      guard entries[slot].isReplaced else {
+        entries[slot].state = .ending
+        return .end(slot)
+      }
+      underWay -= 1
+      entries.remove(slot)
+    }
+    return nil
   }
 
   /// After the clock went back, `readUntil` would lie in the future.
