@@ -74,6 +74,8 @@ public struct ScheduleMachine: Sendable {
   private var endings: [Int] = []
   /// When the first of them was released.
   private var endingsSince: Int64 = 0
+  /// When it was last looked whether to ask although tombstones wait.
+  private var lookedAt = Int64.min
   private var askedAt: Int64?
   private var latest = Int64.min / 2
   /// The earliest `loaded` position of any partition.
@@ -222,7 +224,13 @@ public struct ScheduleMachine: Sendable {
     if isDraining { return nextEnding() }
     if let load = nextLoad(now) { return load }
     if areEndingsUrgent(now), let ending = nextEnding() { return ending }
-    return nextRelease(now) ?? nextEnding() ?? nextQuestion(now)
+    if let release = nextRelease(now) { return release }
+    // What is due next must not wait for tombstones and then for an answer. All partitions are looked at: once a turn.
+    if now != lookedAt, !endings.isEmpty {
+      lookedAt = now
+      if let question = nextQuestion(now) { return question }
+    }
+    return nextEnding() ?? nextQuestion(now)
   }
 
   /// What is due goes before tombstones, for a while: those of a burst would take as long as its requests. A process

@@ -180,6 +180,22 @@ import Testing
     #expect(machine.count == 2, "a until its tombstone is read, and c")
   }
 
+  @Test func `the log's end is asked for before tombstones are written that take a while`() {
+    var machine = withTombstones()
+    #expect(machine.next(now: 9_800) == .ask([0]))
+    machine.answered([0: 0])
+    var ended = 0
+    while case .end(let slot)? = machine.next(now: 9_800) {
+      ended += 1
+      machine.ended(slot)
+    }
+    #expect(ended == 2)
+    guard case .release(let slot)? = machine.next(now: 10_200) else {
+      return #expect(Bool(false))
+    }
+    #expect(machine.entry(slot).key == "c")
+  }
+
   @Test func `a cancellation is removed when its time is over`() {
     var world = ScheduleWorld()
     world.cancel("a", at: 0)
