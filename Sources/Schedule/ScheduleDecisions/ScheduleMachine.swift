@@ -74,6 +74,8 @@ public struct ScheduleMachine: Sendable {
   private var endings: [Int] = []
   /// When the first of them was released.
   private var endingsSince: Int64 = 0
+  /// When it was last looked whether to ask although tombstones wait.
+  private var lookedAt = Int64.min
   private var askedAt: Int64?
   private var latest = Int64.min / 2
   /// The earliest `loaded` position of any partition.
@@ -219,9 +221,16 @@ public struct ScheduleMachine: Sendable {
   /// The next action; nil when there is none now. Call it every turn until it returns nil.
   public mutating func next(now: Int64) -> Action? {
     note(now)
-    if !isDraining, let load = nextLoad(now) { return load }
-    guard !isDraining, !areEndingsUrgent(now) else { return nextEnding() }
-    return nextRelease(now) ?? nextEnding() ?? nextQuestion(now)
+    if isDraining { return nextEnding() }
+    if let load = nextLoad(now) { return load }
+    if areEndingsUrgent(now), let ending = nextEnding() { return ending }
+    if let release = nextRelease(now) { return release }
+    // What is due next must not wait for tombstones and then for an answer. All partitions are looked at: once a turn.
+    if now != lookedAt, !endings.isEmpty {
+      lookedAt = now
+      if let question = nextQuestion(now) { return question }
+    }
+    return nextEnding() ?? nextQuestion(now)
   }
 
   /// What is due goes before tombstones, for a while: those of a burst would take as long as its requests. A process
@@ -231,9 +240,15 @@ public struct ScheduleMachine: Sendable {
   }
 
   private mutating func nextEnding() -> Action? {
-    guard let slot = endings.popLast() else { return nil }
-    entries[slot].state = .ending
-    return .end(slot)
+    while let slot = endings.popLast() {
+      guard entries[slot].isReplaced else {
+        entries[slot].state = .ending
+        return .end(slot)
+      }
+      underWay -= 1
+      entries.remove(slot)
+    }
+    return nil
   }
 
   /// After the clock went back, `readUntil` would lie in the future.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import Signing
 import TLS
 import Testing
@@ -35,6 +36,46 @@ import Testing
     record.withUnsafeBytes { pair.client.receive($0) }
     let error = #expect(throws: TLSError.self) { try readAll(pair.client) }
     #expect(error?.kind == .stream)
+  }
+
+  @Test
+  func `connections that work in the same memory, one after the other, keep their bytes apart`()
+    throws
+  {
+    let pairs = [try pair(), try pair(), try pair()]
+    let rounds = 24
+    var shared = TLSBuffers()
+    var sent = [[UInt8]](repeating: [], count: pairs.count)
+    var (arrived, returned) = (sent, sent)
+    for round in 0..<rounds {
+      for (index, pair) in pairs.enumerated() {
+        let size = (round * 977 + index * 5_003) % 20_000
+        let piece = (0..<size).map { UInt8(truncatingIfNeeded: $0 + index * 85) }
+        sent[index] += piece
+        try piece.withUnsafeBytes { try pair.client.write($0) }
+        // Some bytes wait for another turn, on the way in, unread, or on the way out; none in the end.
+        let late = round == rounds - 1 ? 0 : (round + index) % 3 * 50
+        pair.server.borrow(&shared)
+        carry(pair.client, to: pair.server, but: late)
+        let found = try round % 4 == 2 ? [] : readAll(pair.server)
+        try found.withUnsafeBytes { try pair.server.write($0) }
+        carry(pair.server, to: pair.client, but: late)
+        pair.server.giveBack(&shared)
+        arrived[index] += found
+        returned[index] += try readAll(pair.client)
+      }
+    }
+    #expect(arrived == sent && returned == sent)
+    let kept = pairs.map { $0.server.ciphertext.pointee.reservedBytes }
+    #expect(kept == [0, 0, 0], "whose bytes have all gone has no memory")
+  }
+
+  private func carry(_ from: TLSConnection, to: TLSConnection, but late: Int) {
+    let bytes = from.ciphertext.pointee.bytes
+    let count = bytes.count - late
+    guard count > 0 else { return }
+    to.receive(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
+    from.ciphertext.pointee.removeFirst(count)
   }
 
   private func readAll(_ connection: TLSConnection) throws -> [UInt8] {

@@ -143,6 +143,59 @@ import Testing
     #expect(loads == [1, 3, 5, 7] && releases == [1, 3, 5, 7])
   }
 
+  private func entry(_ key: ExactText, due: Int64) -> ScheduleMachine.Entry {
+    .init(
+      partition: 0, key: key,
+      row: ScheduleRow(offset: 0, due: due, at: 0, isCancellation: false, identity: 1), content: "")
+  }
+
+  /// A machine in which "a" and "b" are released at 9,000 and wait for their tombstones, and "c" is due at 10,200.
+  private func withTombstones() -> ScheduleMachine {
+    var machine = ScheduleMachine(capacity: 100, bytes: 1_000, page: 10)
+    var released: [Int] = []
+    machine.begin([0])
+    while let action = machine.next(now: 9_000) {
+      switch action {
+      case .ask: machine.answered([0: 0])
+      case .load(let partition, _, let through, let limit):
+        let entries = [entry("a", due: 9_000), entry("b", due: 9_000), entry("c", due: 10_200)]
+        machine.loaded(partition, entries.map { ($0, 1) }, through: through, limit: limit)
+      case .release(let slot): released.append(slot)
+      case .end: break
+      }
+    }
+    for slot in released { machine.released(slot) }
+    return machine
+  }
+
+  @Test func `a released request whose key has a newer record by then needs no tombstone`() {
+    var machine = withTombstones()
+    machine.stored(entry("b", due: 60_000), bytes: 1)
+    var ended: [ExactText] = []
+    while case .end(let slot)? = machine.next(now: 9_100) {
+      ended.append(machine.entry(slot).key)
+      machine.ended(slot)
+    }
+    #expect(ended == ["a"] && machine.isIdle)
+    #expect(machine.count == 2, "a until its tombstone is read, and c")
+  }
+
+  @Test func `the log's end is asked for before tombstones are written that take a while`() {
+    var machine = withTombstones()
+    #expect(machine.next(now: 9_800) == .ask([0]))
+    machine.answered([0: 0])
+    var ended = 0
+    while case .end(let slot)? = machine.next(now: 9_800) {
+      ended += 1
+      machine.ended(slot)
+    }
+    #expect(ended == 2)
+    guard case .release(let slot)? = machine.next(now: 10_200) else {
+      return #expect(Bool(false))
+    }
+    #expect(machine.entry(slot).key == "c")
+  }
+
   @Test func `a cancellation is removed when its time is over`() {
     var world = ScheduleWorld()
     world.cancel("a", at: 0)
