@@ -362,6 +362,7 @@ let package = Package(
       name: "TestSupport",
       dependencies: [
         "CRdKafka", "EventLoop", "Kafka", "EmbeddedKafka", "BrokerCore", "Bytes", "Diagnosis",
+        "ServiceKit", "Settings", "Telemetry",
       ],
       path: "Tests/Support/TestSupport", swiftSettings: swift),
     .target(
@@ -479,7 +480,7 @@ let package = Package(
       "Services", "CommandKit",
       [
         "CommandKit", "Bytes", "Contract", "Diagnosis", "EmbeddedKafka", "EventLoop", "Kafka",
-        "ServiceKit", "Settings", "Telemetry", "TestSupport",
+        "ServiceKit", "Settings", "TestSupport",
       ]),
     tests(
       "Services", "OperatorCommand",
@@ -496,7 +497,7 @@ let package = Package(
       [
         "GatewaySimulator", "APNS", "GatewayModel", "Faults", "Random", "JSON", "TLS", "HTTP2",
         "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
-        "Telemetry", "TestSupport", "Waiting",
+        "TestSupport", "Waiting",
       ]),
     tests("Lab", "BrokerCore", ["BrokerCore", "Identity"]),
     tests(

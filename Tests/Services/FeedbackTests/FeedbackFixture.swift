@@ -85,14 +85,12 @@ final class FeedbackFixture {
   func start(
     database: String? = nil, property: KafkaConfiguration.Property? = nil, flags: [String] = []
   ) throws -> RunningFeedback {
-    let values = try FeedbackSettings.table.read(
-      CommandLineFlags(
-        [
-          "--topic-prefix", kafka.prefix, "--database", database ?? self.database,
-          // Hundreds of invalid tokens at once are a wave otherwise.
-          "--bad-token-limit", "1000000",
-        ] + flags,
-        for: FeedbackSettings.table))
+    let values = try FeedbackSettings.table.values(
+      [
+        "--topic-prefix", kafka.prefix, "--database", database ?? self.database,
+        // Hundreds of invalid tokens at once are a wave otherwise.
+        "--bad-token-limit", "1000000",
+      ] + flags)
     var settings = try FeedbackSettings(values)
     settings.kafka = kafka.configuration
     if let property { settings.kafka.consumer.append(property) }
@@ -138,8 +136,7 @@ final class RunningFeedback {
   private var thread: LoopThread?
 
   init(_ settings: FeedbackSettings, _ values: SettingValues) throws {
-    context = ServiceContext(
-      name: "feedback", log: Logger(service: "feedback", level: .error), values: values)
+    context = ServiceContext(values)
     let context = self.context
     let failure = self.failure
     thread = try LoopThread(name: "feedback") {

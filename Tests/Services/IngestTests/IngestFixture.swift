@@ -62,9 +62,7 @@ final class IngestFixture {
   }
 
   func start(_ flags: [String] = []) throws -> RunningIngest {
-    let table = IngestSettings.table
-    let values = try table.read(
-      CommandLineFlags(["--topic-prefix", kafka.prefix] + flags, for: table))
+    let values = try IngestSettings.table.values(["--topic-prefix", kafka.prefix] + flags)
     var settings = try IngestSettings(values)
     settings.kafka = kafka.configuration
     return try RunningIngest(settings, values)
@@ -141,8 +139,7 @@ final class RunningIngest {
   private var isStopped = false
 
   init(_ settings: IngestSettings, _ values: SettingValues) throws {
-    let context = ServiceContext(
-      name: "martlet-ingest", log: Logger(service: "martlet-ingest", level: .error), values: values)
+    let context = ServiceContext(values, name: IngestService.name)
     let result = Result()
     let thread = try LoopThread(name: "ingest") {
       do throws(ServiceFailure) {

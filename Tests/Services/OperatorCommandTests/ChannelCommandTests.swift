@@ -11,7 +11,6 @@ import Records
 import ServiceKit
 import Settings
 import Signing
-import Telemetry
 import TestSupport
 import Testing
 
@@ -41,8 +40,7 @@ private final class ChannelFixture {
       #"{"keys":[{"team_id":"TEAM000001","key_id":"KEY0000001","environment":"any","apps":["*"],"#
       + #""public_key_file":"public.pem"}]}"#
     try File.write(folder.file("keys.json"), Array(keys.utf8))
-    simulatorContext = try Self.context(
-      SimulatorService.self,
+    simulatorContext = try SimulatorService.context(
       [
         "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--certificate",
         folder.file("gateway.pem"), "--certificate-key", folder.file("gateway-key.pem"),
@@ -55,14 +53,6 @@ private final class ChannelFixture {
   deinit {
     simulatorContext.signals.requestStop()
     simulator.wait()
-  }
-
-  static func context<S: Service>(_ service: S.Type, _ flags: [String]) throws -> ServiceContext {
-    let table = CommonSettings.table(of: service)
-    let values = try table.read(
-      CommandLineFlags(flags, for: table), environment: [:], file: nil)
-    return ServiceContext(
-      name: S.name, log: Logger(service: "test", level: .error), values: values)
   }
 
   func publishToken(
@@ -85,7 +75,7 @@ private final class ChannelFixture {
   func seal(_ key: String, file: String) throws -> TokenSeal {
     try File.write(folder.file(file), Array(key.utf8))
     let flags = ["--app", Self.app, "--token-key", folder.file(file)]
-    return try TokenSeal(Self.context(ChannelsListCommand.self, flags).values)
+    return try TokenSeal(ChannelsListCommand.values(flags))
   }
 
   func certificate() throws -> (certificate: String, key: String) {
@@ -96,8 +86,7 @@ private final class ChannelFixture {
 
   /// Runs one request and returns what was said.
   func said(_ flags: [String] = [], _ body: (ChannelSession) throws -> Void) throws -> String {
-    let context = try Self.context(
-      ChannelsListCommand.self,
+    let context = try ChannelsListCommand.context(
       [
         "--app", Self.app, "--topic-prefix", kafka.prefix, "--gateway-roots",
         folder.file("root.pem"), "--gateway-name", "localhost", "--channels-gateway",
@@ -259,8 +248,9 @@ private final class ChannelFixture {
   }
 
   @Test func `the time-out holds for Kafka too, with all the attempts`() throws {
-    let context = try ChannelFixture.context(
-      ChannelsListCommand.self, ["--app", "a.b", "--kafka", "127.0.0.1:1", "--timeout", "300ms"])
+    let context = try ChannelsListCommand.context([
+      "--app", "a.b", "--kafka", "127.0.0.1:1", "--timeout", "300ms",
+    ])
     let session = ChannelSession(try ChannelSettings(context.values), context)
     let start = MonotonicClock.milliseconds()
     #expect(throws: ServiceFailure.self) { try session.list() }
@@ -295,9 +285,7 @@ private final class ChannelFixture {
 
   @Test func `what cannot be a channel or an app is refused before anything is sent`() throws {
     func settings(_ flags: [String]) throws {
-      let table = ChannelsDeleteCommand.table
-      let values = try table.read(CommandLineFlags(flags, for: table), environment: [:], file: nil)
-      _ = try ChannelsDeleteCommand.settings(values)
+      _ = try ChannelsDeleteCommand.settings(ChannelsDeleteCommand.table.values(flags))
     }
     try settings(["--app", "a.b", "--channel", "YQ=="])
     #expect(throws: SettingErrors.self) { try settings(["--app", "a b", "--channel", "YQ=="]) }
@@ -310,10 +298,7 @@ private final class ChannelFixture {
       ("production", "api-manage-broadcast.push.apple.com:2196"),
       ("sandbox", "api-manage-broadcast.sandbox.push.apple.com:2195"),
     ] {
-      let table = ChannelsListCommand.table
-      let flags = try CommandLineFlags(
-        ["--app", "a.b", "--environment", environment], for: table)
-      let values = try table.read(flags, environment: [:], file: nil)
+      let values = try ChannelsListCommand.values(["--app", "a.b", "--environment", environment])
       #expect(try ChannelsListCommand.settings(values).common.gateway.description == gateway)
     }
   }

@@ -5,7 +5,6 @@ import Kafka
 import Records
 import ServiceKit
 import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -48,17 +47,10 @@ private final class DeadLetterFixture {
     try add("not json", headers("ingest", "invalid_request", names.requests, 4_000))
   }
 
-  private func context<S: Service>(_ service: S.Type, _ flags: [String]) throws -> ServiceContext {
-    let table = CommonSettings.table(of: service)
-    let values = try table.read(
-      CommandLineFlags(["--topic-prefix", kafka.prefix] + flags, for: table), environment: [:],
-      file: nil)
-    return ServiceContext(
-      name: S.name, log: Logger(service: "test", level: .error), values: values)
-  }
+  private var prefix: [String] { ["--topic-prefix", kafka.prefix] }
 
   func list(_ flags: [String] = []) throws -> [String] {
-    let context = try context(DeadLettersListCommand.self, flags)
+    let context = try DeadLettersListCommand.context(prefix + flags)
     var settings = try DeadLettersListCommand.settings(context.values)
     settings.kafka = kafka.configuration
     var lines: [String] = []
@@ -70,7 +62,7 @@ private final class DeadLetterFixture {
   }
 
   func show(_ wanted: String, _ flags: [String] = []) throws -> [String] {
-    let context = try context(DeadLettersListCommand.self, [wanted] + flags)
+    let context = try DeadLettersListCommand.context(prefix + [wanted] + flags)
     var settings = try DeadLettersListCommand.settings(context.values)
     settings.kafka = kafka.configuration
     var lines: [String] = []
@@ -82,7 +74,7 @@ private final class DeadLetterFixture {
   }
 
   func replay(_ flags: [String] = []) throws -> ReplayResult {
-    let context = try context(DeadLettersReplayCommand.self, ["--no-progress"] + flags)
+    let context = try DeadLettersReplayCommand.context(prefix + ["--no-progress"] + flags)
     var settings = try DeadLettersReplayCommand.settings(context.values)
     settings.kafka = kafka.configuration
     return try DeadLettersReplayCommand.replay(settings, context)

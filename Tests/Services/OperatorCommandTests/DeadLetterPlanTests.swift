@@ -5,6 +5,7 @@ import JSON
 import Kafka
 import Records
 import Settings
+import TestSupport
 import Testing
 
 @testable import OperatorCommand
@@ -116,10 +117,8 @@ enum Letter {
   }
 
   @Test func `the flags are read, and what is no time is named`() throws {
-    let table = DeadLettersListCommand.table
     func read(_ flags: [String]) throws -> DeadLetterFilter {
-      let values = try table.read(CommandLineFlags(flags, for: table), environment: [:], file: nil)
-      return try DeadLettersListCommand.settings(values).filter
+      try DeadLettersListCommand.settings(DeadLettersListCommand.values(flags)).filter
     }
     let all = try read([
       "--reason", "no_credential", "--stage", "sender", "--app", "a.b", "--since", "1970-01-02",

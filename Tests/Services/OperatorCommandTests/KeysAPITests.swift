@@ -4,7 +4,6 @@ import CommandKit
 import EventLoop
 import JSON
 import ServiceKit
-import Settings
 import Signing
 import Telemetry
 import TestSupport
@@ -37,10 +36,9 @@ import Testing
   func `a key ends after --expires-in, to the millisecond`(text: String, span: Int64?) throws {
     let folder = TemporaryFolder()
     let file = folder.file("keys.json")
-    let values = try KeysAPICommand.table.read(
-      CommandLineFlags(
-        ["shop", "--apps", "com.example.shop", "--expires-in", text, "--file", file],
-        for: KeysAPICommand.table), environment: [:], file: nil)
+    let values = try KeysAPICommand.values([
+      "shop", "--apps", "com.example.shop", "--expires-in", text, "--file", file,
+    ])
     let settings = try KeysAPICommand.settings(values)
     let before = WallClock.milliseconds()
     try APIKeyEntry.add(settings.entry.json(of: "a"), named: "shop", to: file)

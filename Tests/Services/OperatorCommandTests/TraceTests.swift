@@ -7,7 +7,6 @@ import Kafka
 import Records
 import ServiceKit
 import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -151,11 +150,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
   private func stories(_ fixture: KafkaFixture, _ wanted: TraceSubject.Wanted) throws
     -> [TraceStory]
   {
-    let table = CommonSettings.table(of: TraceCommand.self)
-    let values = try table.read(
-      CommandLineFlags(["x"], for: table), environment: [:], file: nil)
-    let context = ServiceContext(
-      name: "trace", log: Logger(service: "test", level: .error), values: values)
+    let context = try TraceCommand.context(["x"])
     let cluster = try KafkaCluster(fixture.configuration, context)
     defer { cluster.admin.close() }
     var search = TraceSearch(wanted, cluster, since: 0, progress: nil, context)
@@ -263,9 +258,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
   )
     throws
   {
-    let table = CommonSettings.table(of: TraceCommand.self)
-    let values = try table.read(
-      CommandLineFlags(["--token", text], for: table), environment: [:], file: nil)
+    let values = try TraceCommand.values(["--token", text])
     #expect(throws: SettingErrors.self) { try TraceCommand.settings(values) }
   }
 }

@@ -32,8 +32,7 @@ final class SchedulerFixture {
   }
 
   func ingest() throws -> RunningService {
-    let table = IngestSettings.table
-    let values = try table.read(CommandLineFlags(["--topic-prefix", kafka.prefix], for: table))
+    let values = try IngestSettings.table.values(["--topic-prefix", kafka.prefix])
     var settings = try IngestSettings(values)
     settings.kafka = kafka.configuration
     let ready = settings
@@ -43,10 +42,8 @@ final class SchedulerFixture {
   }
 
   func scheduler(_ database: String, _ flags: [String] = []) throws -> RunningService {
-    let table = SchedulerSettings.table
-    let values = try table.read(
-      CommandLineFlags(
-        ["--topic-prefix", kafka.prefix, "--database", database] + flags, for: table))
+    let values = try SchedulerSettings.table.values(
+      ["--topic-prefix", kafka.prefix, "--database", database] + flags)
     var settings = try SchedulerSettings(values)
     settings.kafka = kafka.configuration
     let ready = settings

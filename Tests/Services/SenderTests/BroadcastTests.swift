@@ -9,8 +9,6 @@ import Kafka
 import OperatorCommand
 import Records
 import ServiceKit
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -34,17 +32,13 @@ import Testing
 
   /// Makes a channel through the operator's command and returns its id.
   private func createChannel(_ rig: SenderRig, storesLast: Bool) throws -> String {
-    let table = CommonSettings.table(of: ChannelsCreateCommand.self)
-    let flags = [
+    let context = try ChannelsCreateCommand.context([
       "--app", SenderRig.app, "--topic-prefix", rig.fixture.prefix, "--kafka",
       rig.fixture.configuration.bootstrap, "--gateway-roots", rig.rootPath, "--storage-policy",
       storesLast ? "last" : "none", "--channels-gateway",
       "localhost:\(rig.simulator.managementAddress.port)",
-    ]
-    let values = try table.read(CommandLineFlags(flags, for: table), environment: [:], file: nil)
-    let context = ServiceContext(
-      name: "channels", log: Logger(service: "channels", level: .error), values: values)
-    try ChannelsCreateCommand.run(try ChannelsCreateCommand.settings(values), context)
+    ])
+    try ChannelsCreateCommand.run(ChannelsCreateCommand.settings(context.values), context)
     let channels = try JSONDocument(try admin(rig, "/channels")).root["channels"]?.array ?? []
     let policy: Int64 = storesLast ? 1 : 0
     let channel = channels.first { $0["storage_policy"]?.int == policy }

@@ -6,8 +6,6 @@ import Kafka
 import OperatorCommand
 import Records
 import ServiceKit
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -90,16 +88,12 @@ import Testing
   }
 
   private func replay(_ rig: SenderRig, _ flags: [String]) throws {
-    let table = CommonSettings.table(of: ReceiptsReplayCommand.self)
-    let values = try table.read(
-      CommandLineFlags(
-        [
-          "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
-          "--no-progress", "--yes",
-        ] + flags, for: table), environment: [:], file: nil)
-    let context = ServiceContext(
-      name: "replay", log: Logger(service: "replay", level: .error), values: values)
-    try ReceiptsReplayCommand.run(try ReceiptsReplayCommand.settings(values), context)
+    let context = try ReceiptsReplayCommand.context(
+      [
+        "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
+        "--no-progress", "--yes",
+      ] + flags)
+    try ReceiptsReplayCommand.run(ReceiptsReplayCommand.settings(context.values), context)
   }
 
   @Test func `what was refused is sent again from its receipts, once however often that is done`()

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Settings
 import Signing
 import TLS
 import TestSupport
@@ -17,10 +16,7 @@ import Testing
     let roots = folder.file("root.pem")
     try File.write(roots, authority.certificatePEM)
     let settings = try SenderSettings(
-      SenderSettings.table.read(
-        CommandLineFlags(
-          ["--kafka", "localhost:1", "--gateway-roots", roots] + flags, for: SenderSettings.table),
-        environment: [:], file: nil))
+      SenderSettings.table.values(["--kafka", "localhost:1", "--gateway-roots", roots] + flags))
     let access = try GatewayAccess(roots: roots, certificates: [])
     return SenderService.missingRoot(settings, access.tls)?.commonName
   }

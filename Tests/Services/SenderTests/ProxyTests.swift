@@ -181,8 +181,7 @@ import Testing
     let path = folder.file("proxy")
     try File.write(path, Array("user:secret".utf8), mode: 0o644)
     let flags = ["--kafka", "localhost:1", "--proxy", "http://p:1", "--proxy-credentials", path]
-    let values = try SenderSettings.table.read(
-      CommandLineFlags(flags, for: SenderSettings.table), environment: [:], file: nil)
+    let values = try SenderSettings.table.values(flags)
     do throws(SettingErrors) {
       _ = try SenderSettings(values)
       Issue.record("an exposed password was taken")

@@ -91,10 +91,7 @@ import Testing
 
   @Test func `Apple's other port, and the defaults of each environment`() throws {
     func settings(_ flags: [String]) throws -> SenderSettings {
-      try SenderSettings(
-        SenderSettings.table.read(
-          CommandLineFlags(["--kafka", "localhost:1"] + flags, for: SenderSettings.table),
-          environment: [:], file: nil))
+      try SenderSettings(SenderSettings.table.values(["--kafka", "localhost:1"] + flags))
     }
     let usual = try settings([])
     #expect("\(usual.gateway(.production))" == "api.push.apple.com:443")

@@ -5,8 +5,6 @@ import OperatorCommand
 import Records
 import SenderDecisions
 import ServiceKit
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -15,16 +13,11 @@ import Testing
 /// Dead letters of the sender.
 @Suite struct ReplayTests {
   private func replay(_ rig: SenderRig) throws {
-    let table = CommonSettings.table(of: DeadLettersReplayCommand.self)
-    let values = try table.read(
-      CommandLineFlags(
-        [
-          "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
-          "--no-progress", "--yes",
-        ], for: table), environment: [:], file: nil)
-    let context = ServiceContext(
-      name: "replay", log: Logger(service: "replay", level: .error), values: values)
-    try DeadLettersReplayCommand.run(try DeadLettersReplayCommand.settings(values), context)
+    let context = try DeadLettersReplayCommand.context([
+      "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
+      "--no-progress", "--yes",
+    ])
+    try DeadLettersReplayCommand.run(DeadLettersReplayCommand.settings(context.values), context)
   }
 
   @Test

@@ -272,8 +272,7 @@ import Testing
     func problem(_ text: String, mode: UInt32 = 0o600) throws -> String {
       try File.write(folder.file("k"), Array(text.utf8), mode: mode)
       let flags = ["--kafka", "localhost:1", "--token-key", folder.file("k")]
-      let values = try SenderSettings.table.read(
-        CommandLineFlags(flags, for: SenderSettings.table), environment: [:], file: nil)
+      let values = try SenderSettings.table.values(flags)
       do throws(SettingErrors) {
         _ = try SenderSettings(values)
         return ""

@@ -10,27 +10,17 @@ import HTTPClient
 import Kafka
 import SenderDecisions
 import ServiceKit
-import Settings
 import Signing
 import TLS
-import Telemetry
 import TestSupport
 import Testing
 
 @testable import Sender
 
 @Suite(.serialized) struct SenderCheckTests {
-  private func context(_ flags: [String]) throws -> ServiceContext {
-    let table = CommonSettings.table(of: SenderService.self)
-    let values = try table.read(
-      CommandLineFlags(flags, for: table), environment: [:], file: nil)
-    return ServiceContext(
-      name: "martlet-sender", log: Logger(service: "test", level: .error), values: values)
-  }
-
   private func check(_ flags: [String], within connectTimeout: UInt64 = 10_000) throws -> [Finding]
   {
-    let context = try context(flags)
+    let context = try SenderService.context(flags)
     var settings = try SenderSettings(context.values)
     settings.fixed.connectTimeout = connectTimeout
     return SenderService.check(settings, context)

@@ -3,10 +3,8 @@ import Bytes
 import EventLoop
 import Kafka
 import ServiceKit
-import Settings
 import Signer
 import Signing
-import Telemetry
 import TestSupport
 
 extension SenderRig {
@@ -18,14 +16,12 @@ extension SenderRig {
       "key_file":"signing.p8"}]
       """
     try File.write(folder.file("credentials.json"), Array(credentials.utf8))
-    let table = CommonSettings.table(of: SignerService.self)
     let given = [
       "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
       "--credentials", folder.file("credentials.json"),
       "--kafka.session.timeout.ms=\(fixture.sessionMilliseconds)",
     ]
-    return try SignerThread(
-      table.read(CommandLineFlags(given + flags, for: table), environment: [:], file: nil))
+    return try SignerThread(SignerService.context(given + flags))
   }
 }
 
@@ -34,10 +30,8 @@ final class SignerThread {
   private let context: ServiceContext
   private var thread: LoopThread?
 
-  init(_ values: SettingValues) throws {
-    let settings = try SignerService.settings(values)
-    let context = ServiceContext(
-      name: "signer", log: Logger(service: "signer", level: .error), values: values)
+  init(_ context: ServiceContext) throws {
+    let settings = try SignerService.settings(context.values)
     self.context = context
     thread = try LoopThread(name: "signer") {
       do throws(ServiceFailure) {

@@ -10,10 +10,8 @@ import Kafka
 import Records
 import SenderDecisions
 import ServiceKit
-import Settings
 import Signing
 import Synchronization
-import Telemetry
 import TestSupport
 
 @testable import Sender
@@ -88,18 +86,8 @@ final class SenderRig {
         folder.file("gateway.pem"), "--certificate-key", folder.file("gateway-key.pem"),
         "--keys", folder.file("keys.json"), "--tokens", folder.file("tokens.json"),
       ] + flags
-    let context = try Self.context(SimulatorService.self, all)
+    let context = try SimulatorService.context(all)
     return (try Simulator(try SimulatorSettings(context.values), context), context)
-  }
-
-  private static func context<S: Service>(
-    _ service: S.Type, _ flags: [String]
-  ) throws -> ServiceContext {
-    let table = CommonSettings.table(of: service)
-    let values = try table.read(
-      CommandLineFlags(flags, for: table), environment: [:], file: nil)
-    return ServiceContext(
-      name: S.name, log: Logger(service: S.name, level: .error), values: values)
   }
 
   /// Puts a provider token of every app on its topic.
@@ -122,10 +110,7 @@ final class SenderRig {
   func seal(_ keys: String, file: String = "token-key") throws -> TokenSeal {
     try File.write(folder.file(file), Array(keys.utf8))
     let flags = ["--kafka", "localhost:1", "--token-key", folder.file(file)]
-    return try SenderSettings(
-      SenderSettings.table.read(
-        CommandLineFlags(flags, for: SenderSettings.table), environment: [:], file: nil)
-    ).seal
+    return try SenderSettings(SenderSettings.table.values(flags)).seal
   }
 
   /// scripts/test runs these tests over both implementations of HTTP/2.
@@ -150,8 +135,7 @@ final class SenderRig {
     try File.write(folder.file("localhost"), Array("127.0.0.1 localhost\n".utf8))
     let hosts =
       flags.contains("--gateway-hosts") ? [] : ["--gateway-hosts", folder.file("localhost")]
-    let context = try Self.context(
-      SenderService.self,
+    let context = try SenderService.context(
       [
         "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
         "--gateway", gateway, "--sandbox-gateway", sandbox ?? gateway, "--gateway-roots",

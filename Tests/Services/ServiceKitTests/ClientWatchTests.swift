@@ -2,8 +2,6 @@
 import Diagnosis
 import EventLoop
 import Kafka
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -15,13 +13,6 @@ import Testing
   /// Nobody listens there.
   private static let nowhere = "127.0.0.1:1"
 
-  private func context() throws -> ServiceContext {
-    let table = SettingTable([])
-    return ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error),
-      values: try table.read(CommandLineFlags([], for: table)))
-  }
-
   /// Of the clients of this name: other tests have others.
   private func withoutBroker(_ name: String) -> Set<String> {
     OpenClients.withoutBroker(timeoutMilliseconds: 200).filter { $0.hasPrefix(name + "#") }
@@ -31,7 +22,7 @@ import Testing
   func `a client that finds no broker although there is one ends the process, in time`() throws {
     KafkaLog.silence()
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    let context = try context()
+    let context = try ServiceContext.withoutSettings()
     let stranded = try KafkaProducer(
       KafkaConfiguration(bootstrap: Self.nowhere, clientID: "stranded"))
     defer { stranded.close() }
@@ -59,7 +50,7 @@ import Testing
 
   @Test func `while the cluster is away nobody is stranded`() throws {
     KafkaLog.silence()
-    let context = try context()
+    let context = try ServiceContext.withoutSettings()
     let kafka = KafkaConfiguration(bootstrap: Self.nowhere, clientID: "away")
     let admin = try KafkaAdmin(kafka)
     defer { admin.close() }

@@ -7,7 +7,6 @@ import Kafka
 import ServiceKit
 import Settings
 import Synchronization
-import Telemetry
 import TestSupport
 import Testing
 
@@ -62,10 +61,7 @@ private final class ClusterWaitThread {
   private let box: Box
 
   init(_ kafka: KafkaConfiguration) throws {
-    let table = SettingTable([])
-    let context = ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error),
-      values: try table.read(CommandLineFlags([], for: table)))
+    let context = try ServiceContext.withoutSettings()
     let box = Box()
     let thread = try LoopThread(name: "waits") {
       let text: String

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Kafka
-import Settings
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import ServiceKit
@@ -13,10 +13,7 @@ import Testing
   private let refusal = KafkaError(code: 15, message: "refused", isRetriable: true)
 
   init() throws {
-    let table = SettingTable([])
-    context = ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error),
-      values: try table.read(CommandLineFlags([], for: table)))
+    context = try .withoutSettings()
     context.group.join("g", topics: ["t"])
   }
 

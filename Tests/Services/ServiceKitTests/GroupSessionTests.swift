@@ -2,7 +2,7 @@
 import Kafka
 import Random
 import Settings
-import Telemetry
+import TestSupport
 import Testing
 
 @testable import ConsumerGroup
@@ -101,10 +101,7 @@ private struct SessionWorld {
   init(seed: UInt64, name: String? = nil) throws {
     random = SeededGenerator(seed: seed ^ 0x5e55)
     model = GroupModel(seed: seed)
-    let table = SettingTable(CommonSettings.table(of: Nothing.self).settings)
-    let values = try table.read(CommandLineFlags([], for: table), environment: [:], file: nil)
-    context = ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error), values: values)
+    context = try Nothing.context()
     var plan = GroupPlan(
       group: "g", topics: ["t"], instanceID: name, commitInterval: 100, rebalancePatience: 1_500,
       stopPatience: 5_000, cost: "does it again")

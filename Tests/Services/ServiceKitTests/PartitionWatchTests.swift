@@ -2,9 +2,7 @@
 import ConsumerGroup
 import EventLoop
 import Kafka
-import Settings
 import Synchronization
-import Telemetry
 import TestSupport
 import Testing
 
@@ -17,10 +15,7 @@ import Testing
     throws
   {
     let fixture = try KafkaFixture(topics: [("more", 4), ("fewer", 1), ("same", 2)])
-    let table = SettingTable([])
-    let context = ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error),
-      values: try table.read(CommandLineFlags([], for: table)))
+    let context = try ServiceContext.withoutSettings()
     let heard = Heard()
     // As the service found them when it started.
     let before = [fixture.name("more"): 2, fixture.name("fewer"): 12, fixture.name("same"): 2]

@@ -18,10 +18,7 @@ import Testing
   private let client = HTTPClient(timeoutMilliseconds: 10_000)
 
   init() throws {
-    let table = SettingTable([])
-    context = ServiceContext(
-      name: "martlet-test", log: Logger(service: "martlet-test", level: .error),
-      values: try table.read(CommandLineFlags([], for: table)))
+    context = ServiceContext(try SettingTable([]).values(), name: "martlet-test")
     server = try StatusServer(Endpoint(host: "127.0.0.1", port: 0), context)
     context.reportReady()
   }

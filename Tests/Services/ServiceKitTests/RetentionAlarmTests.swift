@@ -4,20 +4,12 @@ import EmbeddedKafka
 import EventLoop
 import Kafka
 import Settings
-import Telemetry
 import TestSupport
 import Testing
 
 @testable import ServiceKit
 
 @Suite struct RetentionAlarmTests {
-  private func context() throws -> ServiceContext {
-    let table = SettingTable(CommonSettings.table(of: Reading.self).settings)
-    let values = try table.read(CommandLineFlags([], for: table), environment: [:], file: nil)
-    return ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error), values: values)
-  }
-
   private enum Reading: Service {
     static let name = "reading"
     static let summary = "Reads."
@@ -34,7 +26,7 @@ import Testing
     let plan = GroupPlan(
       group: "group", topics: [], instanceID: nil, commitInterval: 100, rebalancePatience: 100,
       stopPatience: 100, cost: "reads them again")
-    let alarm = try RetentionAlarm(context(), plan, fixture.configuration, wakeup: Wakeup())
+    let alarm = try RetentionAlarm(Reading.context(), plan, fixture.configuration, wakeup: Wakeup())
     defer { alarm.close() }
     let slowness: Int32 = 2_000
     fixture.broker!.setRoundTrip(milliseconds: slowness)

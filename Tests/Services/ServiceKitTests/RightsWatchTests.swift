@@ -33,10 +33,7 @@ import Testing
       var kafka = fixture.configuration
       kafka.common += user.properties
       self.kafka = kafka
-      let table = SettingTable([])
-      context = ServiceContext(
-        name: "test", log: Logger(service: "test", level: .error),
-        values: try table.read(CommandLineFlags([], for: table)))
+      context = try .withoutSettings()
       context.rights.begin(rights, user: nil)
     }
 

@@ -53,13 +53,11 @@ final class SignerFixture {
 
   /// The settings that these flags give, on this fixture's cluster.
   func values(_ more: [String] = []) throws -> SettingValues {
-    let table = CommonSettings.table(of: SignerService.self)
-    let flags = try CommandLineFlags(
+    try SignerService.values(
       [
         "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
         "--credentials", credentialsPath, "--kafka.session.timeout.ms=\(kafka.sessionMilliseconds)",
-      ] + more, for: table)
-    return try table.read(flags, environment: [:], file: nil)
+      ] + more)
   }
 
   func start(_ more: [String] = []) throws -> RunningSigner {
@@ -120,8 +118,7 @@ final class RunningSigner {
   }
 
   init(_ settings: SignerSettings, _ values: SettingValues) throws {
-    context = ServiceContext(
-      name: "signer", log: Logger(service: "signer", level: .error), values: values)
+    context = ServiceContext(values)
     let context = self.context
     let ended = self.ended
     thread = try LoopThread(name: "signer") {

@@ -50,11 +50,8 @@ final class WebhookFixture {
   ) throws -> RunningWebhooks {
     let file = folder.file("subscriptions-\(UInt32.random(in: 0 ... .max))")
     try File.write(file, Array("[\(subscriptions.joined(separator: ","))]".utf8), mode: 0o600)
-    let table = CommonSettings.table(of: WebhookService.self)
-    let values = try table.read(
-      CommandLineFlags(
-        ["--topic-prefix", kafka.prefix, "--subscriptions", file, "--allow-http"] + flags,
-        for: table))
+    let values = try WebhookService.values(
+      ["--topic-prefix", kafka.prefix, "--subscriptions", file, "--allow-http"] + flags)
     var settings = try WebhookSettings(values)
     settings.kafka = kafka.configuration
     change(&settings)
@@ -104,8 +101,7 @@ final class RunningWebhooks {
   private var thread: LoopThread?
 
   init(_ settings: WebhookSettings, _ values: SettingValues) throws {
-    context = ServiceContext(
-      name: "martlet-webhooks", log: Logger(service: "webhooks", level: .error), values: values)
+    context = ServiceContext(values)
     let context = self.context
     let failure = self.failure
     thread = try LoopThread(name: "webhooks") {

@@ -7,7 +7,6 @@ import ServiceKit
 import Settings
 import Signing
 import TLS
-import Telemetry
 import TestSupport
 import Testing
 
@@ -19,13 +18,8 @@ import Testing
   private var path: String { folder.file("dev") }
 
   private func start(_ flags: [String] = []) throws -> (Simulator, ServiceContext) {
-    let table = CommonSettings.table(of: SimulatorService.self)
-    let values = try table.read(
-      CommandLineFlags(["--dev", path] + flags, for: table), environment: [:], file: nil)
-    let context = ServiceContext(
-      name: "apns-simulator", log: Logger(service: "apns-simulator", level: .error),
-      values: values)
-    return (try Simulator(SimulatorSettings(values), context), context)
+    let context = try SimulatorService.context(["--dev", path] + flags)
+    return (try Simulator(SimulatorSettings(context.values), context), context)
   }
 
   private func files() throws -> [String: [UInt8]] {
@@ -102,17 +96,13 @@ import Testing
   }
 
   @Test func `a suite gets no lines of counters`() throws {
-    let table = CommonSettings.table(of: SimulatorService.self)
-    let values = try table.read(
-      CommandLineFlags(["--dev", path], for: table), environment: [:], file: nil)
+    let values = try SimulatorService.values(["--dev", path])
     #expect(try SimulatorService.isQuiet(SimulatorSettings(values)))
     #expect(!SimulatorService.isQuiet(SimulatorSettings()))
   }
 
   @Test func `without a folder the certificate stays required`() throws {
-    let table = CommonSettings.table(of: SimulatorService.self)
-    let values = try table.read(
-      CommandLineFlags(["--certificate-key", "/dev/null"], for: table), environment: [:], file: nil)
+    let values = try SimulatorService.values(["--certificate-key", "/dev/null"])
     let error = #expect(throws: SettingErrors.self) { _ = try SimulatorSettings(values) }
     #expect("\(error!)".contains("is required; give --certificate FILE"))
   }

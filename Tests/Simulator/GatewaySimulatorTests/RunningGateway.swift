@@ -7,10 +7,8 @@ import HTTP2
 import HTTPClient
 import JSON
 import ServiceKit
-import Settings
 import Signing
 import TLS
-import Telemetry
 import TestSupport
 import Testing
 
@@ -44,19 +42,14 @@ final class RunningGateway {
       ]
     ]
     try File.write(folder.file("keys.json"), keys.text)
-    let table = CommonSettings.table(of: SimulatorService.self)
-    let flags = try CommandLineFlags(
+    context = try SimulatorService.context(
       [
         "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--keys", folder.file("keys.json"),
         "--certificate", folder.file("cert.pem"), "--certificate-key", folder.file("key.pem"),
         "--client-roots", rootPath,
-      ] + more, for: table)
-    let values = try table.read(flags, environment: [:], file: nil)
-    var settings = try SimulatorSettings(values)
+      ] + more)
+    var settings = try SimulatorSettings(context.values)
     change(&settings)
-    context = ServiceContext(
-      name: "apns-simulator", log: Logger(service: "apns-simulator", level: .error),
-      values: values)
     simulator = try Simulator(settings, context)
   }
 
