@@ -431,7 +431,7 @@ let package = Package(
       "Services", "Ingest",
       [
         "Ingest", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka", "JSON",
-        "Records", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
+        "Records", "EventLoop", "TestSupport", "EmbeddedKafka",
       ]),
     tests(
       "Services", "API",
@@ -467,14 +467,14 @@ let package = Package(
       "Services", "Scheduler",
       [
         "Identity", "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry",
-        "Contract", "Kafka", "Records", "EventLoop", "Settings", "TestSupport", "Store",
+        "Contract", "Kafka", "Records", "EventLoop", "TestSupport", "Store",
         "DeviceTokens", "JSON", "Bytes", "ConsumerGroup",
       ]),
     tests(
       "Services", "WebhookDelivery",
       [
         "Identity", "WebhookDelivery", "Webhooks", "ServiceKit", "Telemetry", "Contract", "Kafka",
-        "JSON", "Bytes", "EventLoop", "Settings", "Signing", "TestSupport",
+        "JSON", "Bytes", "EventLoop", "Signing", "TestSupport",
       ]),
     tests(
       "Services", "CommandKit",

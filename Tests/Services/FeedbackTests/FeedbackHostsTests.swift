@@ -54,7 +54,7 @@ import Testing
         try fixture.send((valid + invalid).map { Fixture.feedback($0) })
         sent += valid.count + invalid.count
         return eventually(withinMilliseconds: 2_000) { judged("feedback") >= sent }
-          && second.count("feedback") > 0
+          && second.counter("feedback") > 0
       })
     #expect(judged("invalidated") >= invalid.count)
     #expect(eventually { self.invalid(fixture.database) == Set(invalid.map(\.token)) })
@@ -72,7 +72,7 @@ import Testing
     try fixture.send([DeviceRecord(device: device, event: .registered(at: 5_000))])
     let service = try fixture.start()
     defer { service.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { service.count("devices") == 1 })
+    #expect(eventually(withinMilliseconds: 20_000) { service.counter("devices") == 1 })
     // What a process that stood still had in its producer.
     let late = InvalidTokenRecord(
       device: device, invalidSince: 1_000, reason: "Unregistered", at: 2_000)
@@ -107,7 +107,7 @@ import Testing
         try fixture.send(devices.map { Fixture.feedback($0) })
         sent += devices.count
         return eventually(withinMilliseconds: 2_000) { judged("feedback") >= sent }
-          && services.allSatisfy { $0.count("feedback") > 0 }
+          && services.allSatisfy { $0.counter("feedback") > 0 }
       })
     #expect(judged("invalidated") == 0)
     #expect(judged("kept") == judged("feedback"))
@@ -123,7 +123,7 @@ import Testing
       DeviceRecord(device: kept, event: .registered(at: 5_000)),
       DeviceRecord(device: invalid, event: .registered(at: 500)),
     ])
-    #expect(eventually { first.count("devices") == 2 })
+    #expect(eventually { first.counter("devices") == 2 })
     first.stop()
     let new = fixture.folder.file("new.db")
     let second = try fixture.start(database: new)
@@ -131,7 +131,7 @@ import Testing
     // Only who knows the mark can take it back.
     try fixture.send([DeviceRecord(device: revived, event: .registered(at: 5_000))])
     try fixture.send([Fixture.feedback(kept)])
-    #expect(eventually(withinMilliseconds: 20_000) { second.count("kept") == 1 })
+    #expect(eventually(withinMilliseconds: 20_000) { second.counter("kept") == 1 })
     #expect(try eventually { try mark(fixture, revived) == nil })
     #expect(eventually { self.invalid(new) == [invalid.token] })
   }

@@ -48,8 +48,8 @@ import Testing
       try eventually(withinMilliseconds: 20_000) {
         try fixture.committed(fixture.names.receipts, partitions: 2) == 13
       })
-    #expect(service.count("receipts_kept") == 601)
-    #expect(service.count("receipts_unusable") == 1)
+    #expect(service.counter("receipts_kept") == 601)
+    #expect(service.counter("receipts_unusable") == 1)
     #expect(try TokenStoreReader(fixture.database).deviceCounts() == DeviceCounts(invalid: 1))
     service.stop()
     // Another process has the same lines once more, as after a crash before the commit.
@@ -79,7 +79,7 @@ import Testing
     let old = (0..<50).map { Self.line($0, at: now - 3_600_000) }
     try produce(fixture, [old + [Self.line(90, at: now)]])
     var service = try fixture.start(flags: ["--keep-receipts", "1m"])
-    #expect(eventually(withinMilliseconds: 60_000) { service.count("receipts_removed") == 50 })
+    #expect(eventually(withinMilliseconds: 60_000) { service.counter("receipts_removed") == 50 })
     let queries = try TokenQueries(fixture.database)
     #expect(try queries.outcomes(of: "order-45", apps: nil, limit: 2).count == 1)
     #expect(try queries.outcomes(of: "order-3", apps: nil, limit: 2).isEmpty)

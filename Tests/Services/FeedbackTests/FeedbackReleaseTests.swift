@@ -137,7 +137,7 @@ import Testing
         try reader.stateCounts() == .init(valid: 0, removed: 40, invalid: 0, suspected: 0)
           && reader.invalidCount() == 0
       })
-    #expect(service.count("bad_token_waves") == 0)
+    #expect(service.counter("bad_token_waves") == 0)
   }
 
   @Test

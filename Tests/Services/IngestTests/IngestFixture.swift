@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import EventLoop
 import Ingest
 import JSON
 import Kafka
 import Records
 import ServiceKit
-import Settings
-import Synchronization
 import Telemetry
 import TestSupport
 
@@ -61,11 +58,14 @@ final class IngestFixture {
     if let error = deliveries.lazy.compactMap(\.refused).first { throw error }
   }
 
-  func start(_ flags: [String] = []) throws -> RunningIngest {
-    let values = try IngestSettings.table.values(["--topic-prefix", kafka.prefix] + flags)
-    var settings = try IngestSettings(values)
+  func start(_ flags: [String] = []) throws -> RunningService {
+    let context = try IngestService.context(["--topic-prefix", kafka.prefix] + flags)
+    var settings = try IngestSettings(context.values)
     settings.kafka = kafka.configuration
-    return try RunningIngest(settings, values)
+    let ready = settings
+    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
+      try IngestService.run(ready, context)
+    }
   }
 
   func read(_ topic: String, count: Int) throws -> [ReadRecord] {
@@ -127,41 +127,7 @@ final class IngestFixture {
   }
 }
 
-/// An ingest process inside this one.
-final class RunningIngest {
-  private final class Result: Sendable {
-    let failure = Mutex<ServiceFailure?>(nil)
-    let isDone = Atomic(false)
-  }
-
-  let context: ServiceContext
-  private let result: Result
-  private var isStopped = false
-
-  init(_ settings: IngestSettings, _ values: SettingValues) throws {
-    let context = ServiceContext(values, name: IngestService.name)
-    let result = Result()
-    let thread = try LoopThread(name: "ingest") {
-      do throws(ServiceFailure) {
-        try IngestService.run(settings, context)
-      } catch {
-        result.failure.withLock { $0 = error }
-      }
-      result.isDone.store(true, ordering: .releasing)
-    }
-    thread.detach()
-    self.context = context
-    self.result = result
-  }
-
-  deinit { if !isStopped { _ = stop() } }
-
-  var hasEnded: Bool { result.isDone.load(ordering: .acquiring) }
-
-  func counter(_ name: String) -> Int {
-    context.counters.sums.first { $0.name == name }?.value ?? 0
-  }
-
+extension RunningService {
   /// The series of a metric by their label values.
   func samples(_ metric: String) -> [[String]: Int] {
     var found: [[String]: Int] = [:]
@@ -169,14 +135,5 @@ final class RunningIngest {
       if case .integer(let value) = sample.value { found[sample.labels] = value }
     }
     return found
-  }
-
-  /// Stops as SIGTERM does; returns why it failed, if it did.
-  func stop() -> ServiceFailure? {
-    isStopped = true
-    context.signals.requestStop()
-    let ended = eventually(withinMilliseconds: 30_000) { result.isDone.load(ordering: .acquiring) }
-    return ended
-      ? result.failure.withLock { $0 } : ServiceFailure("ingest did not stop within 30 s")
   }
 }

@@ -8,8 +8,6 @@ import Kafka
 import Records
 import Scheduler
 import ServiceKit
-import Settings
-import Synchronization
 import Telemetry
 import TestSupport
 
@@ -32,22 +30,22 @@ final class SchedulerFixture {
   }
 
   func ingest() throws -> RunningService {
-    let values = try IngestSettings.table.values(["--topic-prefix", kafka.prefix])
-    var settings = try IngestSettings(values)
+    let context = try IngestService.context(["--topic-prefix", kafka.prefix])
+    var settings = try IngestSettings(context.values)
     settings.kafka = kafka.configuration
     let ready = settings
-    return try RunningService(IngestService.name, values) { context throws(ServiceFailure) in
+    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
       try IngestService.run(ready, context)
     }
   }
 
   func scheduler(_ database: String, _ flags: [String] = []) throws -> RunningService {
-    let values = try SchedulerSettings.table.values(
+    let context = try SchedulerService.context(
       ["--topic-prefix", kafka.prefix, "--database", database] + flags)
-    var settings = try SchedulerSettings(values)
+    var settings = try SchedulerSettings(context.values)
     settings.kafka = kafka.configuration
     let ready = settings
-    return try RunningService(SchedulerService.name, values) { context throws(ServiceFailure) in
+    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
       try SchedulerService.run(ready, context)
     }
   }
@@ -117,50 +115,4 @@ final class SchedulerFixture {
   }
 
   static let token = String(repeating: "ab", count: 32)
-}
-
-/// A service inside this process.
-final class RunningService {
-  private final class Result: Sendable {
-    let failure = Mutex<ServiceFailure?>(nil)
-    let isDone = Atomic(false)
-  }
-
-  let context: ServiceContext
-  private let result = Result()
-  private var isStopped = false
-
-  init(
-    _ name: String, _ values: SettingValues,
-    _ run: @escaping @Sendable (ServiceContext) throws(ServiceFailure) -> Void
-  ) throws {
-    let context = ServiceContext(
-      name: name, log: Logger(service: name, level: .warning), values: values)
-    let result = result
-    let thread = try LoopThread(name: "service") {
-      do throws(ServiceFailure) {
-        try run(context)
-      } catch {
-        result.failure.withLock { $0 = error }
-      }
-      result.isDone.store(true, ordering: .releasing)
-    }
-    thread.detach()
-    self.context = context
-  }
-
-  deinit { if !isStopped { _ = stop() } }
-
-  func counter(_ name: String) -> Int {
-    context.counters.sums.first { $0.name == name }?.value ?? 0
-  }
-
-  /// Stops as SIGTERM does; returns why it failed, if it did.
-  func stop() -> ServiceFailure? {
-    isStopped = true
-    context.signals.requestStop()
-    let ended = eventually(withinMilliseconds: 30_000) { result.isDone.load(ordering: .acquiring) }
-    return ended
-      ? result.failure.withLock { $0 } : ServiceFailure("the service did not stop within 30 s")
-  }
 }

@@ -3,13 +3,14 @@ import Contract
 import EventLoop
 import Faults
 import Records
+import TestSupport
 
 @testable import Sender
 
 /// What a sender has made of notifications while the gateway played a fault.
 struct FaultRun {
   let receipts: [Receipt]
-  let sender: RunningSender
+  let sender: RunningService
 
   func receipt(_ number: Int) -> Receipt? {
     let token = SenderRig.token(number)

@@ -166,7 +166,7 @@ private func gateway(
     broker.inject([.fencedInstance], into: .heartbeat)
     #expect(eventually(withinMilliseconds: 30_000) { sender.hasEnded }, "not after ten minutes")
     let failure = try #require(sender.stop())
-    #expect(failure.contains("FENCED_INSTANCE_ID"), "\(failure)")
+    #expect("\(failure)".contains("FENCED_INSTANCE_ID"), "\(failure)")
     #expect(try rig.committed() == 20)
   }
 }

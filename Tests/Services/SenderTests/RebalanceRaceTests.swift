@@ -26,7 +26,7 @@ import Testing
     let audit = try CommitAudit(rig)
     try rig.startSender()
     let count = 12_000
-    var others: [RunningSender] = []
+    var others: [RunningService] = []
     let begun = MonotonicClock.milliseconds()
     var sent = 0
     var haveLeft = false

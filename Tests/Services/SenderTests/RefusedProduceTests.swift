@@ -17,7 +17,7 @@ import Testing
   /// A sender that has everything to do at once, and whose first produce requests are answered like that.
   private func refusing(
     _ faults: [EmbeddedBroker.Fault], loops: Int = 1
-  ) throws -> (rig: SenderRig, sender: RunningSender) {
+  ) throws -> (rig: SenderRig, sender: RunningService) {
     let rig = try SenderRig(partitions: 2, embedded: true)
     KafkaLog.silence()
     try rig.publishToken()
@@ -27,7 +27,7 @@ import Testing
   }
 
   /// Every receipt once, every offset committed, nothing sent again by the next sender.
-  private func expectWhole(_ rig: SenderRig, _ sender: RunningSender) throws {
+  private func expectWhole(_ rig: SenderRig, _ sender: RunningService) throws {
     #expect(try rig.receipts(of: 0..<Self.count).count == Self.count)
     #expect(try eventually { try rig.committed() == Self.count })
     #expect(eventually { sender.counter("open_records") == 0 })

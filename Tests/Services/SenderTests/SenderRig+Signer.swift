@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import EventLoop
 import Kafka
 import ServiceKit
 import Signer
@@ -9,7 +8,7 @@ import TestSupport
 
 extension SenderRig {
   /// A signer on the rig's cluster, with the key that its simulator knows.
-  func startSigner(_ flags: [String] = []) throws -> SignerThread {
+  func startSigner(_ flags: [String] = []) throws -> RunningService {
     try File.write(folder.file("signing.p8"), try key.pem())
     let credentials = """
       [{"key_id":"KEY0000001","team_id":"TEAM000001","environment":"any","apps":["*"],\
@@ -21,29 +20,10 @@ extension SenderRig {
       "--credentials", folder.file("credentials.json"),
       "--kafka.session.timeout.ms=\(fixture.sessionMilliseconds)",
     ]
-    return try SignerThread(SignerService.context(given + flags))
-  }
-}
-
-/// A signer on a thread of this process; it stops when the last reference goes.
-final class SignerThread {
-  private let context: ServiceContext
-  private var thread: LoopThread?
-
-  init(_ context: ServiceContext) throws {
+    let context = try SignerService.context(given + flags)
     let settings = try SignerService.settings(context.values)
-    self.context = context
-    thread = try LoopThread(name: "signer") {
-      do throws(ServiceFailure) {
-        try SignerService.run(settings, context)
-      } catch {
-        context.log.failure("\(error)")
-      }
+    return try RunningService(context) { context throws(ServiceFailure) in
+      try SignerService.run(settings, context)
     }
-  }
-
-  deinit {
-    context.signals.requestStop()
-    thread.take()?.join()
   }
 }

@@ -11,7 +11,6 @@ import Records
 import SenderDecisions
 import ServiceKit
 import Signing
-import Synchronization
 import TestSupport
 
 @testable import Sender
@@ -29,7 +28,7 @@ final class SenderRig {
   let authority: CertificateAuthority
   let key: SigningKey
   private let simulatorContext: ServiceContext
-  private var senders: [RunningSender] = []
+  private var senders: [RunningService] = []
 
   init(
     simulator flags: [String] = [], unregistered: [Int] = [], partitions: Int = 4,
@@ -127,7 +126,7 @@ final class SenderRig {
     _ flags: [String] = [], loops: Int = 2, gateway: String? = nil, sandbox: String? = nil,
     answering: ScriptedGateway? = nil,
     fixed change: (inout DispatchSettings) -> Void = { _ in }
-  ) throws -> RunningSender {
+  ) throws -> RunningService {
     let gateway =
       answering.map { "localhost:\($0.address.port)" } ?? gateway
       ?? "localhost:\(simulator.address.port)"
@@ -144,7 +143,10 @@ final class SenderRig {
       ] + Self.http2 + hosts + flags)
     var settings = try SenderSettings(context.values)
     change(&settings.fixed)
-    let sender = try RunningSender(context, settings)
+    let ready = settings
+    let sender = try RunningService(context) { context throws(ServiceFailure) in
+      try SenderService.run(ready, context)
+    }
     senders.append(sender)
     return sender
   }
@@ -236,54 +238,4 @@ final class SenderRig {
     }
     return receipts
   }
-}
-
-/// A sender on a thread of its own.
-final class RunningSender {
-  let context: ServiceContext
-  private let failure = FailureBox()
-  private var thread: LoopThread?
-
-  init(_ context: ServiceContext, _ settings: SenderSettings) throws {
-    self.context = context
-    let failure = self.failure
-    thread = try LoopThread(name: "sender") {
-      do throws(ServiceFailure) {
-        try SenderService.run(settings, context)
-      } catch {
-        failure.set("\(error)")
-      }
-      failure.end()
-    }
-  }
-
-  /// Whether it has returned.
-  var hasEnded: Bool { failure.hasEnded }
-
-  /// Asks it to stop, as a first SIGTERM does.
-  func requestStop() { context.signals.requestStop() }
-
-  /// Stops it without waiting for answers, as a second SIGTERM does.
-  @discardableResult
-  func stopFast() -> String? {
-    context.signals.requestFastShutdown()
-    return stop()
-  }
-
-  /// Stops it and waits; what it failed with, if it did.
-  @discardableResult
-  func stop() -> String? {
-    context.signals.requestStop()
-    thread.take()?.join()
-    return failure.text
-  }
-}
-
-private final class FailureBox: Sendable {
-  private let box = Mutex<String?>(nil)
-  private let ended = Atomic(false)
-  var text: String? { box.withLock { $0 } }
-  var hasEnded: Bool { ended.load(ordering: .acquiring) }
-  func end() { ended.store(true, ordering: .releasing) }
-  func set(_ text: String) { box.withLock { $0 = text } }
 }

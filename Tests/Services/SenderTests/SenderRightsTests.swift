@@ -18,11 +18,11 @@ import Testing
     return (rig, RestrictedUser(broker, rights: KafkaRights(of: .sender, rig.names).all))
   }
 
-  private func obstacle(_ sender: RunningSender) -> String? {
+  private func obstacle(_ sender: RunningService) -> String? {
     sender.context.status.obstacles.first { $0.condition == "rights" }?.reason
   }
 
-  private func wait(_ sender: RunningSender, for words: String?) -> Bool {
+  private func wait(_ sender: RunningService, for words: String?) -> Bool {
     eventually(withinMilliseconds: 60_000) { obstacle(sender) == words }
   }
 

@@ -13,11 +13,11 @@ import Testing
 
 /// What a sender's status pages say while it works, and while it cannot.
 @Suite(.serialized) struct SenderStatusTests {
-  private func page(_ sender: RunningSender) -> String {
+  private func page(_ sender: RunningService) -> String {
     MetricText.page(sender.context.counters.samples)
   }
 
-  private func value(_ series: String, _ sender: RunningSender) -> Double? {
+  private func value(_ series: String, _ sender: RunningService) -> Double? {
     for line in page(sender).split(separator: "\n") where line.hasPrefix("\(series) ") {
       return Double(line.dropFirst(series.count + 1))
     }
@@ -25,7 +25,7 @@ import Testing
   }
 
   /// The sum over all label values.
-  private func sum(_ name: String, _ sender: RunningSender) -> Double {
+  private func sum(_ name: String, _ sender: RunningService) -> Double {
     page(sender).split(separator: "\n").filter { $0.hasPrefix(name + "{") }
       .reduce(0) { $0 + (Double($1.split(separator: " ").last ?? "") ?? 0) }
   }
@@ -66,7 +66,7 @@ import Testing
   }
 
   /// What a loop writes down once a second.
-  private func expectFacts(of sender: RunningSender) throws {
+  private func expectFacts(of sender: RunningService) throws {
     let credential = "credential=\"TEAM000001/KEY0000001/any\",environment=\"production\""
     let accepted = "martlet_sender_responses_total{\(credential),result=\"accepted\"}"
     #expect(eventually { value(accepted, sender) == 7 }, "\(page(sender))")

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
-import EventLoop
 import JSON
 import Kafka
 import Records
 import ServiceKit
 import Settings
 import Signing
-import Synchronization
-import Telemetry
 import TestSupport
 
 @testable import Signer
@@ -60,9 +57,12 @@ final class SignerFixture {
       ] + more)
   }
 
-  func start(_ more: [String] = []) throws -> RunningSigner {
-    let values = try values(more)
-    return try RunningSigner(SignerService.settings(values), values)
+  func start(_ more: [String] = []) throws -> RunningService {
+    let context = ServiceContext(try values(more), name: SignerService.name)
+    let settings = try SignerService.settings(context.values)
+    return try RunningService(context) { context throws(ServiceFailure) in
+      try SignerService.run(settings, context)
+    }
   }
 
   /// Every token on the topic so far.
@@ -104,44 +104,8 @@ final class SignerFixture {
   }
 }
 
-/// A signer on a thread of this process.
-final class RunningSigner {
-  let context: ServiceContext
-  private var thread: LoopThread?
-  private let ended = EndMark()
-
-  /// Whether it has returned.
-  var hasEnded: Bool { ended.isSet.load(ordering: .acquiring) }
-
-  private final class EndMark: Sendable {
-    let isSet = Atomic(false)
-  }
-
-  init(_ settings: SignerSettings, _ values: SettingValues) throws {
-    context = ServiceContext(values)
-    let context = self.context
-    let ended = self.ended
-    thread = try LoopThread(name: "signer") {
-      do throws(ServiceFailure) {
-        try SignerService.run(settings, context)
-      } catch {
-        context.log.failure("\(error)")
-      }
-      ended.isSet.store(true, ordering: .releasing)
-    }
-  }
-
+extension RunningService {
   var isOwner: Bool {
     context.counters.sums.contains { $0.name == "owner" && $0.value == 1 }
-  }
-
-  func counter(_ name: String) -> Int {
-    context.counters.sums.first { $0.name == name }?.value ?? 0
-  }
-
-  /// Stops it as SIGTERM does and waits for its end.
-  func stop() {
-    context.signals.requestStop()
-    thread.take()?.join()
   }
 }
