@@ -47,9 +47,7 @@ import Testing
     throws
   {
     let fixture = try KafkaFixture(topics: [("table", 1)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("table"))
-    try fixture.produce(producer, topic, key: "k", value: "v")
+    try fixture.produce(fixture.name("table"), key: "k", value: "v")
     let changelog = try KafkaChangelog(
       fixture.configuration, topic: fixture.name("table"), partitions: 1, wakeup: Wakeup())
     defer { changelog.close() }

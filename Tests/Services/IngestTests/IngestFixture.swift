@@ -72,21 +72,8 @@ final class IngestFixture {
     try kafka.read(topic, count: count, timeoutMilliseconds: 20_000)
   }
 
-  /// What is on a topic after everything expected is there and a little time has passed.
-  func readAll(_ topic: String) throws -> [ReadRecord] {
-    let tail = try KafkaTail(kafka.configuration, topic: topic, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 500)
-    var records: [ReadRecord] = []
-    let caughtUp = eventually {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count { records.append(ReadRecord(batch[index])) }
-      batch.release()
-      return tail.isCaughtUp
-    }
-    guard caughtUp else { throw KafkaFixtureTimeout() }
-    return records
-  }
+  /// Everything that is on a topic.
+  func readAll(_ topic: String) throws -> [ReadRecord] { try kafka.readAll(topic) }
 
   func receipts(count: Int) throws -> [Receipt] {
     let parser = JSONParser()

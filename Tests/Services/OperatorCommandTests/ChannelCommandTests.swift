@@ -6,7 +6,6 @@ import EventLoop
 import GatewaySimulator
 import HTTPClient
 import JSON
-import Kafka
 import Records
 import ServiceKit
 import Settings
@@ -63,11 +62,9 @@ private final class ChannelFixture {
       credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",
       scope: .any, apps: ["*"], issuedAt: issuedAt, generation: issuedAt,
       token: try minter.mint(issuedAt: issuedAt))
-    let producer = try KafkaProducer(kafka.configuration)
-    defer { producer.close() }
     let value = try seal.sealed(record).value
     try kafka.produce(
-      producer, producer.topic(named: kafka.name("provider-tokens")), key: record.credential,
+      kafka.name("provider-tokens"), key: record.credential,
       value: String(decoding: value, as: UTF8.self))
   }
 

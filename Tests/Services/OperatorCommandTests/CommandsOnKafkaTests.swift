@@ -126,9 +126,7 @@ import Testing
     let fixture = try KafkaFixture()
     let names = TopicNames(prefix: fixture.prefix)
     let topic = try fixture.createTopic(short, partitions: 1)
-    let producer = try KafkaProducer(fixture.configuration)
-    try fixture.produce(
-      producer, producer.topic(named: topic), key: key, value: value, headers: headers)
+    try fixture.produce(topic, key: key, value: value, headers: headers)
     let tail = try KafkaTail(fixture.configuration, topic: topic, from: .beginning)
     var batch = KafkaBatch(capacity: 10)
     #expect(eventually { tail.poll(into: &batch, timeoutMilliseconds: 20) > 0 })
@@ -267,10 +265,9 @@ import Testing
 
   @Test func `a limit ends within a record, and a full device ends the rest`() throws {
     let fixture = try KafkaFixture(topics: [("receipts", 1)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("receipts"))
     for _ in 0..<5 {
-      try fixture.produce(producer, topic, key: nil, value: "{\"a\":1}\n{\"a\":2}\n{\"a\":3}")
+      try fixture.produce(
+        fixture.name("receipts"), key: nil, value: "{\"a\":1}\n{\"a\":2}\n{\"a\":3}")
     }
     func shown(_ flags: [String], accepts: Bool = true) throws -> (lines: Int, text: String) {
       let values = try InspectCommand.values(

@@ -24,10 +24,8 @@ import Testing
       try ScheduleCancelCommand.run(settings, context)
     }
     #expect("\(unknown!)".contains("never scheduled"))
-    let producer = try KafkaProducer(fixture.configuration)
-    defer { producer.close() }
     try fixture.produce(
-      producer, producer.topic(known: fixture.name("schedule")), key: "a.b:production:order:1",
+      fixture.name("schedule"), key: "a.b:production:order:1",
       value: "S1\t1895000000000\t1795000000000\t\t\n{}")
     try ScheduleCancelCommand.run(settings, context)
     try ScheduleCancelCommand.run(settings, context)

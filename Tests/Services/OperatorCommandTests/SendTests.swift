@@ -93,10 +93,8 @@ import Testing
     let wait = try OutcomeWait(
       push, KafkaCluster(fixture.configuration, context), TopicNames(prefix: fixture.prefix))
     let lines = outcomes.map { #"{"id":"\#(push.id)","at":1,\#($0)}"# }
-    let producer = try KafkaProducer(fixture.configuration)
-    defer { producer.close() }
-    _ = try fixture.produce(
-      producer, producer.topic(named: fixture.name("receipts")), key: nil,
+    try fixture.produce(
+      fixture.name("receipts"), key: nil,
       value: ([#"{"outcome":"rejected","id":"\#(push.id)0","at":1}"#] + lines).joined(
         separator: "\n"))
     do {

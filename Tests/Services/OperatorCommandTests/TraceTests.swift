@@ -188,11 +188,9 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
       ["codes", "news", "sales"].map { .init($0, weight: 1, maxAge: 86_400_000) })
     let names = TopicNames(prefix: "", lanes: lanes)
     let fixture = try KafkaFixture(topics: names.all.map { ($0.name, 1) })
-    let producer = try KafkaProducer(fixture.configuration)
     for (lane, id) in zip(lanes.all, [first, second, "99999999-2222-4333-8444-555555555555"]) {
-      let topic = try producer.topic(named: fixture.name(names.notifications(lane)))
       try fixture.produce(
-        producer, topic, key: token,
+        fixture.name(names.notifications(lane)), key: token,
         value:
           "M2\t\(lanes.name(lane))\tproduction\ta.b\ta.b\talert\t10\t\t\(id)\t1795000000000\tr\t\t\t\n{}"
       )
@@ -213,12 +211,9 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
   @Test func `a request that waits is said to be scheduled, until it leaves the schedule`() throws {
     let fixture = try pipeline()
-    let producer = try KafkaProducer(fixture.configuration)
-    defer { producer.close() }
     func schedule(_ id: String, _ value: String?) throws {
       try fixture.produce(
-        producer, try producer.topic(named: fixture.name("schedule")),
-        key: "com.example.app:production:\(id)", value: value)
+        fixture.name("schedule"), key: "com.example.app:production:\(id)", value: value)
     }
     let request = "S1\t1900000000000\t1795000000000\t\t\(trace)\n"
     let json = #"{"id":"later","app":"com.example.app","token":"\#(token)","payload":{}}"#

@@ -75,20 +75,7 @@ final class SchedulerFixture {
   }
 
   /// Everything that is on a topic.
-  func readAll(_ topic: String) throws -> [ReadRecord] {
-    let tail = try KafkaTail(kafka.configuration, topic: topic, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 500)
-    var records: [ReadRecord] = []
-    let caughtUp = eventually(withinMilliseconds: 20_000) {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count { records.append(ReadRecord(batch[index])) }
-      batch.release()
-      return tail.isCaughtUp
-    }
-    guard caughtUp else { throw KafkaFixtureTimeout() }
-    return records
-  }
+  func readAll(_ topic: String) throws -> [ReadRecord] { try kafka.readAll(topic) }
 
   /// The ids of the requests whose notifications are on the lane, with the timestamps of their records.
   func sent() throws -> [(id: String, at: Int64)] {

@@ -97,10 +97,7 @@ final class SignerFixture {
   }
 
   func publish(key: String, value: String) throws {
-    let producer = try KafkaProducer(kafka.configuration)
-    defer { producer.close() }
-    let topic = try producer.topic(named: names.providerTokens)
-    try kafka.produce(producer, topic, key: key, value: value)
+    try kafka.produce(names.providerTokens, key: key, value: value)
   }
 }
 

@@ -142,6 +142,33 @@ public final class KafkaFixture {
     return records
   }
 
+  /// Produces one record with a producer of its own, and waits for the acknowledgement.
+  @discardableResult
+  public func produce(
+    _ topic: String, key: String?, value: String?, headers: [KafkaHeader] = []
+  ) throws -> Delivery {
+    let producer = try KafkaProducer(configuration)
+    defer { producer.close() }
+    return try produce(
+      producer, producer.topic(named: topic), key: key, value: value, headers: headers)
+  }
+
+  /// Everything that is on a topic.
+  public func readAll(_ topic: String) throws -> [ReadRecord] {
+    let tail = try KafkaTail(configuration, topic: topic, from: .beginning)
+    defer { tail.close() }
+    var batch = KafkaBatch(capacity: 500)
+    var records: [ReadRecord] = []
+    let isCaughtUp = eventually(withinMilliseconds: 20_000) {
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count { records.append(ReadRecord(batch[index])) }
+      batch.release()
+      return tail.isCaughtUp
+    }
+    guard isCaughtUp else { throw KafkaFixtureTimeout() }
+    return records
+  }
+
   private func withBytes<R>(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer) -> R) -> R {
     guard let bytes else { return body(UnsafeRawBufferPointer(start: nil, count: 0)) }
     return bytes.withUnsafeBytes(body)

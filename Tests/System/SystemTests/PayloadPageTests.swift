@@ -57,13 +57,9 @@ import Testing
     var receipts: [String: JSONValue] = [:]
     for part in [0..<requests.count - 1, requests.count - 1..<requests.count] {
       try rig.produce(rig.names.requests, part) { (PipelineRig.token($0), requests[$0]) }
-      _ = try rig.read(
-        rig.names.receipts,
-        { record in
-          for line in (record.value ?? "").split(separator: "\n") {
-            let receipt = try JSONDocument(String(line)).root
-            if let id = receipt["id"]?.string { receipts[id] = receipt }
-          }
+      _ = try rig.readReceipts(
+        { receipt in
+          if let id = receipt["id"]?.string { receipts[id] = receipt }
         }, until: { receipts.count >= part.upperBound })
     }
     for example in examples {

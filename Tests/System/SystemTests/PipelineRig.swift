@@ -4,6 +4,7 @@ import Contract
 import EventLoop
 import Glibc
 import HTTPClient
+import JSON
 import Kafka
 import LabCommand
 import ServiceKit
@@ -262,6 +263,28 @@ final class PipelineRig {
           + #""payload":{"aps":{"alert":"\#(text)"}}}"#
       )
     }
+  }
+
+  /// Runs `martlet` on this cluster, which must succeed; returns what it printed.
+  func martlet(_ arguments: [String]) throws -> String {
+    let run = try BuiltProgram.run(
+      ChildProcess.sibling("martlet"), arguments + ["--kafka", kafka], in: folder)
+    #expect(run.status == 0, "\(arguments): \(run.output)")
+    return run.output
+  }
+
+  /// Reads receipts from the first one until `isDone`, asked after every batch, is true; false when the time is up.
+  func readReceipts(
+    withinMilliseconds limit: UInt64 = 60_000, _ take: (JSONValue) throws -> Void,
+    until isDone: () -> Bool
+  ) throws -> Bool {
+    try read(
+      names.receipts, withinMilliseconds: limit,
+      { record in
+        for line in (record.value ?? "").split(separator: "\n") {
+          try take(JSONDocument(String(line)).root)
+        }
+      }, until: isDone)
   }
 
   /// Reads a topic from its beginning until `isDone`, asked after every batch, is true; false when the time is up.

@@ -22,14 +22,9 @@ import Testing
   /// The receipts of these requests, by their id.
   private func outcomes(_ rig: PipelineRig, count: Int) throws -> [String: String] {
     var outcomes: [String: String] = [:]
-    let isRead = try rig.read(
-      rig.names.receipts,
-      { record in
-        for line in (record.value ?? "").split(separator: "\n") {
-          let receipt = try JSONDocument(String(line)).root
-          guard let id = receipt["id"]?.string else { continue }
-          outcomes[id] = receipt["outcome"]?.string
-        }
+    let isRead = try rig.readReceipts(
+      { receipt in
+        if let id = receipt["id"]?.string { outcomes[id] = receipt["outcome"]?.string }
       }, until: { outcomes.count >= count })
     #expect(isRead, "only \(outcomes)")
     return outcomes

@@ -115,13 +115,6 @@ import Testing
     return count
   }
 
-  private func martlet(_ arguments: [String]) throws -> String {
-    let run = try BuiltProgram.run(
-      ChildProcess.sibling("martlet"), arguments + ["--kafka", rig.kafka], in: rig.folder)
-    #expect(run.status == 0, "\(arguments): \(run.output)")
-    return run.output
-  }
-
   @Test func `whoever may write a topic can do there what its row says`() throws {
     try rig.startSimulator()
     try rig.startServices()
@@ -245,7 +238,7 @@ import Testing
       + #""audience":{"topic":"\#(rig.names.audiences)"}}"#
     let file = rig.folder.file("mine.json")
     try File.write(file, Array(json.utf8))
-    _ = try martlet(["campaign", "start", file])
+    _ = try rig.martlet(["campaign", "start", file])
     #expect(try outcomes("campaign:mine") == ["delivered"])
   }
 
@@ -256,7 +249,7 @@ import Testing
       #"{"outcome":"delivered","apns_id":"\#(PipelineRig.id(60))","id":"forged","app":"\#(Self.app)","#
         + #""environment":"production",\#(Self.token(60)),"lane":"transactional","status":200,"attempts":1,"#
         + #""created":\#(at),"at":\#(at)}"#)
-    #expect(try martlet(["trace", "forged"]).contains("delivered"))
+    #expect(try rig.martlet(["trace", "forged"]).contains("delivered"))
   }
 
   private func feedback() throws {
@@ -312,7 +305,7 @@ import Testing
     ].map { KafkaHeader("\($0.0)", $0.1) }
     try write(
       rig.names.deadLetters, "", Self.request("replayed", Self.token(95)), headers)
-    _ = try martlet(["dead-letters", "replay", "--yes"])
+    _ = try rig.martlet(["dead-letters", "replay", "--yes"])
     #expect(try outcomes("replayed") == ["delivered"])
   }
 }

@@ -59,11 +59,7 @@ import Testing
         "inspect", "receipts", "--follow", "--topic-prefix", fixture.prefix, "--kafka",
         fixture.configuration.bootstrap,
       ], in: folder)
-    let producer = try KafkaProducer(fixture.configuration)
-    defer { producer.close() }
-    _ = try fixture.produce(
-      producer, producer.topic(named: fixture.name("receipts")), key: "k",
-      value: #"{"outcome":"delivered"}"#)
+    try fixture.produce(fixture.name("receipts"), key: "k", value: #"{"outcome":"delivered"}"#)
     try #require(inspect.prints("delivered", withinMilliseconds: 30_000), "\(inspect.output)")
     inspect.signal(SIGINT)
     #expect(inspect.wait(withinMilliseconds: 20_000) == 0, "\(inspect.output)")
