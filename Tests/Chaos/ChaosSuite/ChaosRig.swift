@@ -19,9 +19,7 @@ final class ChaosRig {
   let log: Logger
   var random: SeededGenerator
   /// The number of faults so far, of any kind.
-  var faults = 0 {
-    didSet { faultTimes.append(WallClock.milliseconds()) }
-  }
+  var faults = 0 { didSet { faultTimes.append(WallClock.milliseconds()) } }
   /// The time of each fault, in milliseconds since the epoch.
   private(set) var faultTimes: [Int64] = []
   /// The current turn of the scenario and the number of turns, for the progress line.
@@ -89,8 +87,7 @@ final class ChaosRig {
     readers = try TopicReaders(configuration, place.names)
     checkpoints = try OffsetCheckpoint(configuration, place.names)
     try awaitMembers()
-    load = try RequestLoad(
-      configuration, place.names, place.generator, perSecond: options.rate)
+    load = try RequestLoad(configuration, place.names, place.generator, perSecond: options.rate)
   }
 
   /// The address of the embedded broker's fault API, which it logs before its own address.
@@ -189,8 +186,7 @@ final class ChaosRig {
   func awaitRecovery(of mark: Int, within milliseconds: UInt64? = nil) throws {
     let begin = MonotonicClock.milliseconds()
     let limit = milliseconds ?? options.livenessMilliseconds
-    let isSettled = try pump(
-      until: { settledRequests() >= mark }, within: limit)
+    let isSettled = try pump(until: { settledRequests() >= mark }, within: limit)
     slowestRecovery = max(slowestRecovery, MonotonicClock.milliseconds() - begin)
     guard !isSettled else { return }
     problem("not recovered within \(limit / 1_000) s")

@@ -49,9 +49,7 @@ final class OwnersLoad {
       return "0d" + String(repeating: "0", count: 62 - digits.count) + digits
     }
     turn += 1
-    for token in tokens {
-      try write(token, .registered(at: WallClock.milliseconds()), user: "ann")
-    }
+    for token in tokens { try write(token, .registered(at: WallClock.milliseconds()), user: "ann") }
     try rig.pump(1_000)
     let ids = try tokens.map { token in
       let json =

@@ -26,9 +26,7 @@ final class PeopleLoad {
   init(_ rig: ChaosRig) throws {
     producer = try KafkaProducer(rig.kafka)
     let names = rig.place.names
-    topics = (
-      try producer.topic(known: names.devices), try producer.topic(known: names.requests)
-    )
+    topics = (try producer.topic(known: names.devices), try producer.topic(known: names.requests))
   }
 
   func close() { producer.close() }

@@ -108,8 +108,7 @@ struct ScenarioRun {
       for id in auditor.repeated.prefix(10) { rig.problem("  twice: \(auditor.describe(id))") }
     }
     for origin in auditor.undigested.prefix(10) {
-      rig.problem(
-        "poison at \(origin) is no dead letter")
+      rig.problem("poison at \(origin) is no dead letter")
     }
     for text in rig.load.refused { rig.problem("a request was refused: \(text)") }
     if rig.readers.missed > 0 {

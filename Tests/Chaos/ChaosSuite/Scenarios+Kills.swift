@@ -106,8 +106,7 @@ extension Scenario {
     name: "scale-senders", summary: "three senders join one, stay, and leave again", senders: 1,
     sessionMilliseconds: longSession, hasStragglers: true,
     bound: DuplicateBound(
-      seconds: 0, reason: "a member commits what it completed before it gives up partitions"
-    )
+      seconds: 0, reason: "a member commits what it completed before it gives up partitions")
   ) { rig in
     // From one to four and back is six faults.
     for turn in rig.turns(max(1, rig.options.kills / 5)) {

@@ -17,8 +17,7 @@ import Testing
       environment: ["MARTLET_KAFKA_SECURITY_PROTOCOL": "sasl_ssl"],
       file: "kafka.socket.keepalive.enable = true")
     let pairs = kafka.common.map { "\($0.name)=\($0.value)" }
-    #expect(
-      pairs == ["socket.keepalive.enable=true", "security.protocol=sasl_ssl", "linger.ms=5"])
+    #expect(pairs == ["socket.keepalive.enable=true", "security.protocol=sasl_ssl", "linger.ms=5"])
   }
 
   @Test func `a stronger source replaces a property of the same name`() throws {

@@ -9,9 +9,8 @@ import Testing
 
 /// Client and server connections over real sockets and TLS, on one poller.
 @Suite struct LoopbackTests {
-  @Test(arguments: HTTP2Implementation.allCases) func `requests are answered over TLS`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `requests are answered over TLS`(_ http2: HTTP2Implementation) throws {
     let rig = try Rig(http2)
     try rig.connect()
     let exchanges = (0..<2_000).map { rig.exchange(body: 300 + $0) }
@@ -31,9 +30,8 @@ import Testing
     #expect(rig.client.drainNotices().last == .closed(nil))
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `both sides end in good order after a GOAWAY`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `both sides end in good order after a GOAWAY`(_ http2: HTTP2Implementation) throws {
     let rig = try Rig(http2)
     try rig.connect()
     let exchange = rig.exchange(body: 10)
@@ -78,9 +76,8 @@ import Testing
     #expect(!rig.submit(rig.exchange(body: 1)))
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a refused TCP connection is reported`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a refused TCP connection is reported`(_ http2: HTTP2Implementation) throws {
     let rig = try Rig(http2)
     let client = try rig.newClient()
     // The listener of another rig that is gone.

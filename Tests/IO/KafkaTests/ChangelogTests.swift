@@ -21,9 +21,8 @@ import Testing
     return values
   }
 
-  @Test func `a changelog reads on from given offsets, to the ends, and says where it stands`()
-    throws
-  {
+  @Test
+  func `a changelog reads on from given offsets, to the ends, and says where it stands`() throws {
     let fixture = try KafkaFixture(topics: [("table", 2)])
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("table"))
@@ -43,9 +42,8 @@ import Testing
     #expect(changelog.positions == ends)
   }
 
-  @Test func `a position that the log does not have is reported, and reading can start again`()
-    throws
-  {
+  @Test
+  func `a position that the log does not have is reported, and reading can start again`() throws {
     let fixture = try KafkaFixture(topics: [("table", 1)])
     try fixture.produce(fixture.name("table"), key: "k", value: "v")
     let changelog = try KafkaChangelog(

@@ -164,9 +164,8 @@ import Testing
     member.close()
   }
 
-  @Test func `a refused session says what to set, and the member joins when it is not refused`()
-    throws
-  {
+  @Test
+  func `a refused session says what to set, and the member joins when it is not refused`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 2)], embedded: true)
     fixture.broker!.inject([.invalidSessionTimeout, .invalidSessionTimeout], into: .joinGroup)
     let consumer = try KafkaGroupConsumer(

@@ -66,9 +66,8 @@ extension ProducerTests {
     #expect(deliveries.compactMap { $0.refused?.name } == [])
   }
 
-  @Test func `records that Kafka refuses are named with their topic, also between two attempts`()
-    throws
-  {
+  @Test
+  func `records that Kafka refuses are named with their topic, also between two attempts`() throws {
     let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
     KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)

@@ -47,9 +47,8 @@ import Testing
     #expect(producer.outstandingBytes == 0)
   }
 
-  @Test func `records without a key that are to be spread are not all sent to one partition`()
-    throws
-  {
+  @Test
+  func `records without a key that are to be spread are not all sent to one partition`() throws {
     let fixture = try KafkaFixture(topics: [("things", 12)])
     var configuration = fixture.configuration
     configuration.preferSpreading()

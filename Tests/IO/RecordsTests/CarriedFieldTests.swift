@@ -153,8 +153,7 @@ import Testing
       #expect(error(["a=1", field, "b=2"])?.problem == .noKey, "\(field)")
     }
     for byte in UInt8(0)..<0x20 where byte != 0x09 && byte != 0x0A {
-      #expect(
-        error(["later=a\(Character(UnicodeScalar(byte)))"])?.problem == .controlCharacter)
+      #expect(error(["later=a\(Character(UnicodeScalar(byte)))"])?.problem == .controlCharacter)
     }
   }
 
@@ -175,9 +174,8 @@ import Testing
     #expect(error(many + ["apns-more=1"])?.problem == .tooMany)
   }
 
-  @Test func `say that they go to a channel, which is a Live Activity push with an expiration`()
-    throws
-  {
+  @Test
+  func `say that they go to a channel, which is a Live Activity push with an expiration`() throws {
     let channel = ["target=channel"]
     #expect(try Envelope.parse(EnvelopeTests.record().span).target == .device)
     #expect(try Envelope.parse(record(["target=device"]).span).target == .device)
@@ -259,9 +257,8 @@ import Testing
     #expect(receipt.carried.count + 2 == CarriedField.table.count { $0.receipt != nil })
   }
 
-  @Test func `a group and a campaign are found in the envelope, and come back in the receipt`()
-    throws
-  {
+  @Test
+  func `a group and a campaign are found in the envelope, and come back in the receipt`() throws {
     let record = record(["group=spring sale", "campaign=sale"])
     let envelope = try Envelope.parse(record.span)
     #expect(record[envelope.group.indices].elementsEqual("spring sale".utf8))

@@ -62,9 +62,8 @@ import Testing
     #expect(FileExposure.grants([3, 0, 0, 0]) == nil)
   }
 
-  @Test func `a file is written under a name that nobody can prepare, and its draft is gone`()
-    throws
-  {
+  @Test
+  func `a file is written under a name that nobody can prepare, and its draft is gone`() throws {
     let folder = TemporaryFolder()
     let path = folder.file("x")
     // What the draft was once called, prepared as a link to somebody's file.

@@ -17,8 +17,7 @@ import Testing
       environment: number % 2 == 0 ? .sandbox : .production)
   }
 
-  private let mark = DeviceState.Mark(
-    since: 5, aliveFrom: 6, reason: "Unregistered", recordedAt: 7)
+  private let mark = DeviceState.Mark(since: 5, aliveFrom: 6, reason: "Unregistered", recordedAt: 7)
 
   @Test(arguments: DatabaseKind.allCases)
   func `details and history come back as they were written`(kind: DatabaseKind) throws {

@@ -174,9 +174,7 @@ import Testing
   private static let (topic, group) = (
     AccessControl.Resource.topic("t"), AccessControl.Resource.group("g")
   )
-  private static let new: Value = [
-    "Topics": [["Name": "new", "Partitions": 1, "Replication": 1]]
-  ]
+  private static let new: Value = ["Topics": [["Name": "new", "Partitions": 1, "Replication": 1]]]
   private static let results: Value = ["Results": [["Type": 2, "Name": "t", "Keys": .null]]]
 
   static let cases: [Case] = [

@@ -75,9 +75,7 @@ final class APIFixture {
     """
 
   static func digest(_ key: String) -> String {
-    SHA256Digest.of(key).map { byte in
-      (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }.joined()
+    SHA256Digest.of(key).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
   }
 
   func post(

@@ -60,8 +60,7 @@ import Testing
     try store.setPosition(1, 2)
     let api = try APIFixture(["--database", location])
     // It begins by reading what was asked of campaigns.
-    #expect(
-      try eventually { try api.send("GET", "campaigns", key: "operator").status == 200 })
+    #expect(try eventually { try api.send("GET", "campaigns", key: "operator").status == 200 })
     return (api, folder)
   }
 

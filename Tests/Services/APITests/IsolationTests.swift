@@ -141,9 +141,8 @@ import Testing
     #expect(devices.count == sent.devices)
   }
 
-  @Test func `outcomes are those of the key's apps, and another's are as if there were none`()
-    throws
-  {
+  @Test
+  func `outcomes are those of the key's apps, and another's are as if there were none`() throws {
     let fixture = try start()
     for key in Self.keys {
       let readable = Self.apps.filter { allows(key.reads, $0) }
@@ -197,9 +196,7 @@ import Testing
         fixture.context.counters.sums.first { $0.name == "connections" }?.value == clients.count
       })
     let other = #"{"name":"all","sha256":"\#(APIFixture.digest("all"))","apps":["*"]}"#
-    let own = apps.map {
-      #",{"name":"a","sha256":"\#(APIFixture.digest("a"))","apps":["\#($0)"]}"#
-    }
+    let own = apps.map { #",{"name":"a","sha256":"\#(APIFixture.digest("a"))","apps":["\#($0)"]}"# }
     try Files.replace(fixture.folder.file("keys"), "[\(other)\(own ?? "")]")
     fixture.context.signals.requestReload()
     #expect(eventually { (try? fixture.post(Self.request(app, token), key: "a").status) == status })

@@ -65,8 +65,7 @@ import Testing
     for name in ["a", "b"] {
       #expect(
         try fixture.send("PUT", "paces/group/\(name)?app=a.b", #"{"rate":"5/m"}"#, key: "operator")
-          .status
-          == 202)
+          .status == 202)
     }
     #expect(try eventuallyReads(fixture, "paces/group/b?app=a.b") { status, _ in status == 200 })
     #expect(try fixture.send("DELETE", "paces/group/a?app=a.b", key: "operator").status == 202)

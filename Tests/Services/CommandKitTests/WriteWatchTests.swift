@@ -33,9 +33,7 @@ import Testing
     var produced = 0
     let start = MonotonicClock.milliseconds()
     while produced < count || producer.outstanding > 0 {
-      if produced < count,
-        case .queued = producer.produce(target, key: nil, value: value, tag: 0)
-      {
+      if produced < count, case .queued = producer.produce(target, key: nil, value: value, tag: 0) {
         produced += 1
       } else {
         usleep(1_000)

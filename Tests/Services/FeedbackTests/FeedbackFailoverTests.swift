@@ -19,9 +19,7 @@ import Testing
     let server = try PostgresServer()
     let fixture = try Fixture()
     let location = try server.newDatabase("failover")
-    let services = [
-      try fixture.start(database: location), try fixture.start(database: location),
-    ]
+    let services = [try fixture.start(database: location), try fixture.start(database: location)]
     defer { for service in services { service.stop() } }
     func count(_ counter: String) -> Int { services.reduce(0) { $0 + $1.count(counter) } }
     let devices = (1...3_000).map { Fixture.device($0) }
@@ -46,8 +44,7 @@ import Testing
     let after = try TokenStoreReader(location)
     #expect(try eventually(withinMilliseconds: 20_000) { try after.invalidCount() == 3_001 })
     #expect(try after.deviceCount() == 3_001)
-    #expect(
-      Set(try fixture.published(keys: 3_001).keys).isSuperset(of: devices.map(\.description)))
+    #expect(Set(try fixture.published(keys: 3_001).keys).isSuperset(of: devices.map(\.description)))
     #expect(services.allSatisfy { $0.failure == nil })
   }
 

@@ -36,9 +36,8 @@ import Testing
       })
   }
 
-  @Test func `records read again after a crash change nothing in the database or in the table`()
-    throws
-  {
+  @Test
+  func `records read again after a crash change nothing in the database or in the table`() throws {
     let fixture = try Fixture()
     let (invalid, revived) = (Fixture.device(1), Fixture.device(2))
     func send() throws {

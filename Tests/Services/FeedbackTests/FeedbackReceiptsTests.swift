@@ -88,8 +88,7 @@ import Testing
     try TokenStore(fixture.database, now: 1).set(ReceiptKeeping(since: 1, retention: 1))
     service = try fixture.start()
     defer { service.stop() }
-    #expect(
-      try eventually(withinMilliseconds: 30_000) { try queries.receiptKeeping() == nil })
+    #expect(try eventually(withinMilliseconds: 30_000) { try queries.receiptKeeping() == nil })
     #expect(try queries.outcomes(of: "order-45", apps: nil, limit: 2).isEmpty)
   }
 }

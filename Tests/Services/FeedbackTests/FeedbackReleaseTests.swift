@@ -119,9 +119,8 @@ import Testing
     #expect(try TokenStoreReader(fixture.database).deviceCount() == 0)
   }
 
-  @Test func `a removed device is removed in the database, and no wave of many removals is one`()
-    throws
-  {
+  @Test
+  func `a removed device is removed in the database, and no wave of many removals is one`() throws {
     let fixture = try Fixture(partitions: 1)
     let service = try fixture.start(flags: ["--bad-token-limit", "5"])
     defer { service.stop() }

@@ -100,9 +100,7 @@ import Testing
     defer { service.stop() }
     let ann = DeviceDetails(user: "ann")
     try fixture.send(
-      [gone, other].map {
-        DeviceRecord(device: $0, event: .registered(at: 500), details: ann)
-      })
+      [gone, other].map { DeviceRecord(device: $0, event: .registered(at: 500), details: ann) })
     #expect(eventually(withinMilliseconds: 20_000) { service.counter("devices") == 2 })
     try fixture.send([gone, other].map { Fixture.feedback($0) })
     #expect(fixture.invalid(atLeast: 2).count == 2)
@@ -125,9 +123,7 @@ import Testing
     let now = WallClock.milliseconds()
     try fixture.produce(fixture.names.devices, [(device.bytes, nil)])
     letPass(milliseconds: 5)
-    try fixture.send([
-      Fixture.feedback(device, timestamp: now + 60_000, sentAt: now + 3_600_000)
-    ])
+    try fixture.send([Fixture.feedback(device, timestamp: now + 60_000, sentAt: now + 3_600_000)])
     let service = try fixture.start()
     defer { service.stop() }
     #expect(eventually(withinMilliseconds: 20_000) { service.counter("feedback") == 1 })
@@ -140,8 +136,7 @@ import Testing
     let service = try fixture.start()
     defer { service.stop() }
     try fixture.send([
-      Fixture.feedback(
-        Fixture.device(1), status: 400, reason: "BadDeviceToken", timestamp: nil),
+      Fixture.feedback(Fixture.device(1), status: 400, reason: "BadDeviceToken", timestamp: nil),
       Fixture.feedback(
         Fixture.device(2), status: 400, reason: "DeviceTokenNotForTopic", timestamp: nil),
       Fixture.feedback(Fixture.device(3), status: 410, reason: "", timestamp: nil),
@@ -224,9 +219,7 @@ import Testing
   @Test(arguments: DatabaseKind.allCases)
   func `two processes that share a database share the partitions and never judge by half of it`(
     kind: DatabaseKind
-  )
-    throws
-  {
+  ) throws {
     let fixture = try Fixture(kind, partitions: 3)
     let services = [try fixture.start(), try fixture.start()]
     defer { for service in services { service.stop() } }

@@ -92,9 +92,8 @@ import Testing
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
   }
 
-  @Test func `ingest makes one notification per token, of up to 1,000, with ids that differ`()
-    throws
-  {
+  @Test
+  func `ingest makes one notification per token, of up to 1,000, with ids that differ`() throws {
     let fixture = try IngestFixture()
     let tokens = (0..<1_000).map { index in
       let digits = String(index + 65_536, radix: 16)
@@ -142,9 +141,8 @@ import Testing
     #expect(ingest.counter("suppressed") == 1)
   }
 
-  @Test func `answers for a token whose device was removed, and for the next owner's as before`()
-    throws
-  {
+  @Test
+  func `answers for a token whose device was removed, and for the next owner's as before`() throws {
     let fixture = try IngestFixture()
     let device = DeviceKey(
       token: IngestFixture.token, app: "com.example.app", environment: .production)

@@ -54,9 +54,7 @@ private final class ChannelFixture {
     simulator.wait()
   }
 
-  func publishToken(
-    issuedAt: Int64 = WallClock.seconds(), sealed seal: TokenSeal = .none
-  ) throws {
+  func publishToken(issuedAt: Int64 = WallClock.seconds(), sealed seal: TokenSeal = .none) throws {
     let minter = try ProviderTokenMinter(key: key, teamID: "TEAM000001", keyID: "KEY0000001")
     let record = ProviderTokenRecord(
       credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",

@@ -31,8 +31,7 @@ import Testing
   ) throws -> ImportCommand.Settings {
     try File.write(folder.file("in"), Array(content.utf8))
     return try ImportCommand.settings(
-      ImportCommand.values(
-        [folder.file("in"), "--kafka", "127.0.0.1:1", "--no-progress"] + flags))
+      ImportCommand.values([folder.file("in"), "--kafka", "127.0.0.1:1", "--no-progress"] + flags))
   }
 
   @Test func `a check reads the file without Kafka and counts what an import would refuse`() throws
@@ -42,15 +41,11 @@ import Testing
     let bad = try settings("\(good)\n\n{}\n", folder, [])
     let found = ImportCommand.check(bad, try ImportCommand.context(["x"]))
     #expect(found.map(\.status) == [.error])
-    #expect(
-      found.first?.message
-        == "2 lines, 1 not valid requests, 1 invalid tokens in the others")
+    #expect(found.first?.message == "2 lines, 1 not valid requests, 1 invalid tokens in the others")
     let fine = try settings(good.replacing(",\"zz\"", with: ""), folder, [])
-    #expect(
-      ImportCommand.check(fine, try ImportCommand.context(["x"])).map(\.status) == [.ok])
+    #expect(ImportCommand.check(fine, try ImportCommand.context(["x"])).map(\.status) == [.ok])
     try File.remove(folder.file("in"))
-    #expect(
-      ImportCommand.check(fine, try ImportCommand.context(["x"])).map(\.status) == [.error])
+    #expect(ImportCommand.check(fine, try ImportCommand.context(["x"])).map(\.status) == [.error])
   }
 
   @Test func `lines are produced byte for byte, keyed by their first token`() throws {
@@ -109,8 +104,7 @@ import Testing
       #"{"app":"a","tokens":["00ff","0",7],"payload":{"aps":{"alert":"x"}}}"#,
       #"{"app":"a","token":"<00ff 00ff>","payload":{"aps":{"alert":"x"}}}"#,
     ]
-    let result = try imported(
-      lines.joined(separator: "\n"), fixture, ImportCommand.context(["x"]))
+    let result = try imported(lines.joined(separator: "\n"), fixture, ImportCommand.context(["x"]))
     #expect(result.produced == 3 && result.unusable == 0 && result.invalidTokens == 3)
     #expect(result.text.contains("3 invalid tokens"))
   }

@@ -148,9 +148,8 @@ private final class DeadLetterFixture {
 }
 
 @Suite struct DeadLetterShowTests {
-  @Test func `one dead letter is shown by its position or id, with payload and a short token`()
-    throws
-  {
+  @Test
+  func `one dead letter is shown by its position or id, with payload and a short token`() throws {
     let fixture = try DeadLetterFixture()
     try fixture.addSome()
     let rows = try fixture.list(["--reason", "retries_exhausted", "--json"])
@@ -191,8 +190,7 @@ private final class DeadLetterFixture {
         fixture.names.requests: 1,
       ])
     #expect(result.skipped == [.unreadable: 1])
-    #expect(
-      try fixture.written() == ["requests": 0, "notifications": 0, "notifications.bulk": 0])
+    #expect(try fixture.written() == ["requests": 0, "notifications": 0, "notifications.bulk": 0])
     #expect(result.lines(isDryRun: true).contains { $0.hasPrefix("1 would be replayed to") })
   }
 
@@ -236,8 +234,7 @@ private final class DeadLetterFixture {
       result.sent == [
         fixture.names.notifications(.first): 1, fixture.names.notifications(.bulk): 1,
       ])
-    #expect(
-      try fixture.written() == ["requests": 0, "notifications": 1, "notifications.bulk": 1])
+    #expect(try fixture.written() == ["requests": 0, "notifications": 1, "notifications.bulk": 1])
     #expect(try fixture.replay(first + second + ["--limit", "1", "--dry-run"]).total == 1)
   }
 
@@ -247,8 +244,7 @@ private final class DeadLetterFixture {
     for flags in [[], ["--limit", "1"]] {
       #expect(throws: ServiceFailure.self) { try fixture.replay(flags) }
     }
-    #expect(
-      try fixture.written() == ["requests": 0, "notifications": 0, "notifications.bulk": 0])
+    #expect(try fixture.written() == ["requests": 0, "notifications": 0, "notifications.bulk": 0])
     #expect(try fixture.replay(["--limit", "1", "--yes"]).total == 1)
   }
 

@@ -53,9 +53,8 @@ import Testing
     #expect(end <= Timestamp.text(milliseconds: after + span))
   }
 
-  @Test func `an existing name and an invalid file are refused and left unchanged`()
-    throws
-  {
+  @Test
+  func `an existing name and an invalid file are refused and left unchanged`() throws {
     let folder = TemporaryFolder()
     let file = folder.file("keys.json")
     let entry = APIKeyEntry(name: "team", apps: ["*"])

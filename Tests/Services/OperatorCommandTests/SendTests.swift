@@ -54,8 +54,7 @@ import Testing
       folder.file("p"), Array(#"{ "aps":{"badge":1.0},"n":12345678901234567890}"#.utf8))
     let flags = ["--token", token, "--payload", folder.file("p")]
     let values = try values(flags)
-    let text = String(
-      decoding: try PushWords.reading(values).request(values), as: UTF8.self)
+    let text = String(decoding: try PushWords.reading(values).request(values), as: UTF8.self)
     #expect(text.hasSuffix(#","payload":{ "aps":{"badge":1.0},"n":12345678901234567890}}"#))
     #expect(problem(flags + ["--alert", "x"]).contains("payload (flag): is the whole payload"))
     try File.write(folder.file("p"), Array("[]".utf8))

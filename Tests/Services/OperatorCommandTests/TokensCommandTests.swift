@@ -40,15 +40,13 @@ import Testing
     let context = try TokensImportCommand.context([file, "--progress=false"] + prefix + flags)
     let settings = try TokensImportCommand.settings(context.values)
     let output = try fixture.map {
-      try TokenProducer(
-        KafkaCluster($0.configuration, context), TopicNames(prefix: $0.prefix))
+      try TokenProducer(KafkaCluster($0.configuration, context), TopicNames(prefix: $0.prefix))
     }
     return try TokenImporter(LineSource(file), settings, output, context).run()
   }
 
-  @Test func `tokens of a list become registrations of 1970, so that answers of APNs count`()
-    throws
-  {
+  @Test
+  func `tokens of a list become registrations of 1970, so that answers of APNs count`() throws {
     let fixture = try KafkaFixture(topics: [("devices", 2), ("feedback", 2)])
     let result = try run(
       "\n\(token.uppercased())\n<abcd 0123>\nno token\n", fixture, flags: ["--app", "a.b"])
@@ -96,8 +94,7 @@ import Testing
   @Test func `what is wrong with each line is named, and the rest goes on`() throws {
     func problem(_ line: String) throws -> String {
       do throws(TokenRecords.Problem) {
-        _ = try TokenRecords(
-          TokenObjects().line(Array(line.utf8)), TokenDefaults(app: "a.b"))
+        _ = try TokenRecords(TokenObjects().line(Array(line.utf8)), TokenDefaults(app: "a.b"))
         return ""
       } catch {
         return "\(error.field): \(error.text)"
@@ -155,8 +152,7 @@ import Testing
     let folder = TemporaryFolder()
     let location = folder.file("tokens.db")
     let store = try TokenStore(location, now: 1)
-    let state = DeviceState(
-      presence: .registered(at: 1), details: DeviceDetails(user: "ann"))
+    let state = DeviceState(presence: .registered(at: 1), details: DeviceDetails(user: "ann"))
     try store.put(Self.device(1), state)
     func run<S: Service>(_ command: S.Type, _ flags: [String]) throws {
       let context = try S.context(["--database", location] + flags)

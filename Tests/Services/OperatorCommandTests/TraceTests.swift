@@ -158,9 +158,8 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     return TraceStory.stories(of: search.hops)
   }
 
-  @Test func `a request id finds the request, its notifications, retries, answers and outcomes`()
-    throws
-  {
+  @Test
+  func `a request id finds the request, its notifications, retries, answers and outcomes`() throws {
     let found = try stories(pipeline(), .id("order \"1\""))
     let byID = Dictionary(grouping: found, by: \.apnsID)
     #expect(Set(byID.keys) == [first, second])
@@ -181,9 +180,8 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(rejected.outcome == "rejected")
   }
 
-  @Test func `a notification is found in the lanes of the cluster, whatever they are called`()
-    throws
-  {
+  @Test
+  func `a notification is found in the lanes of the cluster, whatever they are called`() throws {
     let lanes = try Lanes(
       ["codes", "news", "sales"].map { .init($0, weight: 1, maxAge: 86_400_000) })
     let names = TopicNames(prefix: "", lanes: lanes)
@@ -250,9 +248,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
   @Test(arguments: ["abc", "xyzxyzxyz", ""]) func `a text that is no token is refused`(
     _ text: String
-  )
-    throws
-  {
+  ) throws {
     let values = try TraceCommand.values(["--token", text])
     #expect(throws: SettingErrors.self) { try TraceCommand.settings(values) }
   }

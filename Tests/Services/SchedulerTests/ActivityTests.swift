@@ -51,8 +51,7 @@ import Testing
     }.sorted()
   }
 
-  private static let start =
-    #","alert":{"title":"x"},"attributes-type":"T","attributes":{}"#
+  private static let start = #","alert":{"title":"x"},"attributes-type":"T","attributes":{}"#
 
   @Test(arguments: DatabaseKind.allCases)
   func `a start goes to a token that starts, what follows to the activity's, also late ones`(
@@ -83,8 +82,7 @@ import Testing
       })
     try Self.send(fixture, "update", "update")
     try Self.send(fixture, "end", "end")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "end") != nil })
+    #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "end") != nil })
     #expect(try Self.keys(fixture, "update") == [Self.token(2)])
     #expect(try Self.keys(fixture, "end") == [Self.token(2)])
     try Self.register(store, 4, at: WallClock.milliseconds(), activity: "order-1")

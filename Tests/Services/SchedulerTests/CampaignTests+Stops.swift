@@ -30,9 +30,7 @@ extension CampaignTests {
         (try? Self.shown(database, "bad"))??.progress.state == .trial
       })
     #expect(try #require(try Self.shown(database, "bad")).progress.addressed == 10)
-    func receipt(_ outcome: String) -> String {
-      Self.line("bad", Outcome(outcome.utf8.span)!)
-    }
+    func receipt(_ outcome: String) -> String { Self.line("bad", Outcome(outcome.utf8.span)!) }
     let lines = [receipt("delivered"), receipt("rejected"), receipt("rejected")]
     try fixture.produce(fixture.names.receipts, lines.joined(separator: "\n"))
     try fixture.produce(fixture.names.receipts, receipt("rejected"))
@@ -87,9 +85,8 @@ extension CampaignTests {
     #expect(scheduler.stop() == nil)
   }
 
-  @Test func `another campaign that begins blinds no stop rule, and counts from its own start`()
-    throws
-  {
+  @Test
+  func `another campaign that begins blinds no stop rule, and counts from its own start`() throws {
     let fixture = try SchedulerFixture()
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 1_000)

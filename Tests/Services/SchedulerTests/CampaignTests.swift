@@ -39,8 +39,7 @@ import Testing
           DeviceKey(token: token(number), app: app, environment: .production),
           DeviceState(
             presence: .registered(at: 1_000), mark: nil,
-            details: DeviceDetails(
-              timeZone: zone(number), tags: number % 2 == 0 ? "even" : "odd"),
+            details: DeviceDetails(timeZone: zone(number), tags: number % 2 == 0 ? "even" : "odd"),
             history: DeviceHistory()))
       }
     }
@@ -56,9 +55,7 @@ import Testing
     }
   }
 
-  static func key(
-    _ name: String, app: String = app, _ environment: Environment = .production
-  )
+  static func key(_ name: String, app: String = app, _ environment: Environment = .production)
     -> CampaignKey
   {
     CampaignKey(name: name, app: app, environment: environment)!
@@ -109,8 +106,7 @@ import Testing
     let progress = try #require(try Self.shown(database, "sale")).progress
     #expect(progress.total == 2_500 && progress.addressed == 2_500)
     #expect(scheduler.counter("campaign_devices") == 2_500)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.tokens(fixture).count >= 2_500 })
+    #expect(try eventually(withinMilliseconds: 20_000) { try Self.tokens(fixture).count >= 2_500 })
     let even = Set((0..<2_500).map { Self.token($0 * 2) })
     #expect(try Set(Self.tokens(fixture)) == even && Self.tokens(fixture).count == 2_500)
     let record = try #require(try fixture.readAll(fixture.names.notifications(.bulk)).first?.value)
@@ -264,9 +260,8 @@ import Testing
     #expect(scheduler.stop() == nil)
   }
 
-  @Test func `with its API key a campaign ends, and so do requests that wait for their time`()
-    throws
-  {
+  @Test
+  func `with its API key a campaign ends, and so do requests that wait for their time`() throws {
     let fixture = try SchedulerFixture()
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 100)

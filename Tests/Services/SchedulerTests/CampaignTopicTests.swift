@@ -142,9 +142,7 @@ import Testing
     let scheduler = try fixture.scheduler(database)
     _ = try Self.start(fixture, "sale", fixture.kafka.name("audiences.vips"))
     #expect(
-      eventually(withinMilliseconds: 30_000) {
-        Self.progress(database, "sale")?.state == .running
-      })
+      eventually(withinMilliseconds: 30_000) { Self.progress(database, "sale")?.state == .running })
     usleep(1_500_000)
     #expect(Self.progress(database, "sale")?.total == nil)
     let topic = try fixture.kafka.createTopic("audiences.vips", partitions: 3)
@@ -155,9 +153,7 @@ import Testing
       eventually(withinMilliseconds: 30_000) { Self.progress(database, "sale")?.state == .done })
     let later = try Self.start(fixture, "later", topic)
     #expect(
-      eventually(withinMilliseconds: 30_000) {
-        Self.progress(database, "later")?.state == .done
-      })
+      eventually(withinMilliseconds: 30_000) { Self.progress(database, "later")?.state == .done })
     let progress = try #require(Self.progress(database, later.name))
     #expect(progress.total == 3_000 && progress.addressed == 3_000)
     #expect(

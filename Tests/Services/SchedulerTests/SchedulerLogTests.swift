@@ -61,8 +61,7 @@ import Testing
     #expect(eventually(withinMilliseconds: 10_000) { second.counter("cancelled") == 1 })
     #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= count - 1 })
     let sent = try new.sent()
-    #expect(
-      sent.map(\.id).sorted() == (0..<count).filter { $0 != 3 }.map { "r\($0)" }.sorted())
+    #expect(sent.map(\.id).sorted() == (0..<count).filter { $0 != 3 }.map { "r\($0)" }.sorted())
     #expect(sent.allSatisfy { $0.at >= due })
     #expect(ingest.stop() == nil)
     #expect(second.stop() == nil)
@@ -82,9 +81,7 @@ import Testing
     let ingest = try new.ingest()
     for number in 0..<5 { try new.request("after\(number)", sendAt: due) }
     #expect(
-      try eventually(withinMilliseconds: 15_000) {
-        try new.readAll(new.names.schedule).count == 5
-      })
+      try eventually(withinMilliseconds: 15_000) { try new.readAll(new.names.schedule).count == 5 })
     let second = try new.scheduler(path)
     #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= 8 })
     #expect(
@@ -99,7 +96,6 @@ import Testing
     let store = try ScheduleStore(try TokenStore(path, now: 1))
     try store.transaction { () throws(StoreError) in try store.setPosition(0, 1_000) }
     let partition = TopicPartition(topic: fixture.names.schedule, partition: 0)
-    try fixture.kafka.commit(
-      group: fixture.names.group(.scheduler), partition, offset: 1_000)
+    try fixture.kafka.commit(group: fixture.names.group(.scheduler), partition, offset: 1_000)
   }
 }

@@ -144,9 +144,8 @@ import Testing
     #expect(scheduler.stop() == nil)
   }
 
-  @Test func `a record that cannot be read becomes a dead letter, and what its key had stays`()
-    throws
-  {
+  @Test
+  func `a record that cannot be read becomes a dead letter, and what its key had stays`() throws {
     let fixture = try SchedulerFixture(partitions: 1)
     let topic = fixture.names.schedule
     let good = "S1\t\(WallClock.milliseconds() + 3_600_000)\t1000000000000\t\t\n{\"id\":\"x\"}"
@@ -154,8 +153,7 @@ import Testing
     try fixture.produce(topic, key: "a.b:production:x", "S9\t1")
     try fixture.produce(topic, key: "nonsense", "S1\t1\t1\t\t\n{}")
     let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try fixture.readAll(topic).count == 5 })
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.readAll(topic).count == 5 })
     let letters = try fixture.readAll(fixture.names.deadLetters)
     #expect(letters.count == 2 && scheduler.counter("unreadable") == 2)
     let letter = try #require(letters.first { $0.value == "S9\t1" })

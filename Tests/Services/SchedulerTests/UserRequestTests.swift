@@ -28,9 +28,7 @@ import Testing
     }
   }
 
-  private static func send(
-    _ fixture: SchedulerFixture, _ id: String, _ more: String
-  ) throws {
+  private static func send(_ fixture: SchedulerFixture, _ id: String, _ more: String) throws {
     try fixture.produce(
       fixture.names.requests,
       #"{"app":"\#(app)","id":"\#(id)","payload":{"aps":{"alert":"x"}},\#(more)}"#)
@@ -105,8 +103,7 @@ import Testing
     #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("scheduled") == 2 })
     try fixture.cancel("cancelled")
     try Self.register(store, 2, at: 20, DeviceDetails(user: "ann"))
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
+    #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
     #expect(try Self.tokens(fixture, "a") == [1, 2].map(Self.token))
     #expect(try fixture.sent().allSatisfy { $0.at >= due })
     usleep(300_000)
@@ -138,9 +135,7 @@ import Testing
     try Self.send(fixture, "b", #""user":"bob""#)
     #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("people_waiting") == 2 })
     #expect(
-      eventually(withinMilliseconds: 5_000) {
-        obstacle()?.contains("37 % of 100 records") == true
-      })
+      eventually(withinMilliseconds: 5_000) { obstacle()?.contains("37 % of 100 records") == true })
     #expect(try fixture.receipts().isEmpty)
     // What is read now; ann's first device is on no topic.
     try store.transaction { () throws(StoreError) in
@@ -162,9 +157,7 @@ import Testing
   }
 
   @Test
-  func `without a filled database requests to users wait, and no others`()
-    throws
-  {
+  func `without a filled database requests to users wait, and no others`() throws {
     let fixture = try SchedulerFixture()
     let location = fixture.folder.file("tokens.db")
     let ingest = try fixture.ingest()
@@ -188,8 +181,7 @@ import Testing
         DeviceDetails(user: "ann", model: number == 3 ? "iPad16,3" : "iPhone17,1"))
     }
     try store.setComplete(at: 1)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
+    #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
     #expect(try Self.tokens(fixture, "a") == [2, 3].map(Self.token))
     #expect(scheduler.counter("people_failing") == 0 && scheduler.counter("people_waiting") == 0)
     usleep(300_000)

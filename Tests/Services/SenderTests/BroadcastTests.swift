@@ -100,9 +100,7 @@ import Testing
     let channel = try createChannel(rig, storesLast: false)
     // Pushes would find nobody there.
     let other = "localhost:\(rig.simulator.address.port)"
-    try rig.startSender([
-      "--gateway", "localhost:1", "--broadcast-gateway", other,
-    ])
+    try rig.startSender(["--gateway", "localhost:1", "--broadcast-gateway", other])
     try rig.send(channel, envelope(1))
     #expect(try rig.receipts(1).map(\.outcome) == [.delivered])
   }

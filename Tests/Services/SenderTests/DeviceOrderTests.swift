@@ -18,9 +18,7 @@ import Testing
     try rig.publishToken()
     try rig.startSender(["--ordered"], loops: 1, answering: gateway)
     let device = SenderRig.token(7)
-    for number in 0..<50 {
-      try rig.send(device, SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    for number in 0..<50 { try rig.send(device, SenderRig.envelope(id: SenderRig.id(number))) }
     try rig.sendMany(100..<600)
     let receipts = try rig.receipts(of: Array(0..<50) + Array(100..<600))
     #expect(receipts.count == 550)

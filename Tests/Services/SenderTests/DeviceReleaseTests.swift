@@ -66,9 +66,8 @@ import Testing
     #expect(receipt(12)?.reason == "removed")
   }
 
-  @Test func `a sender that starts later knows what was said before, and what is usable again`()
-    throws
-  {
+  @Test
+  func `a sender that starts later knows what was said before, and what is usable again`() throws {
     let rig = try SenderRig()
     try rig.publishToken()
     let now = WallClock.milliseconds()
@@ -91,8 +90,7 @@ import Testing
     let now = WallClock.milliseconds()
     try tell(rig, Self.device(1), DeviceRelease(.ownerChanged, at: now + 240_000))
     let created = WallClock.milliseconds() + 1
-    try rig.send(
-      SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1), created: created))
+    try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1), created: created))
     try rig.startSender()
     #expect(try rig.receipts(1).map(\.outcome) == [.delivered])
   }

@@ -22,9 +22,7 @@ import Testing
   }
 
   @Test func `times reach the dispatcher`() throws {
-    let dispatch = try dispatch([
-      "--request-timeout=105ms"
-    ])
+    let dispatch = try dispatch(["--request-timeout=105ms"])
     #expect(dispatch.requestTimeout == 105)
   }
 

@@ -245,8 +245,7 @@ struct FaultCase: Sendable {
           delivered, uncounted, ("GOAWAY is counted", { $0.counter("go_aways") >= 6 })))
     case .connectionLost:
       FaultCase(
-        rules:
-          #"[{"id":"connection_lost","with":"reset","when":{"nth":40}},"#
+        rules: #"[{"id":"connection_lost","with":"reset","when":{"nth":40}},"#
           + #"{"id":"connection_lost","with":"end","when":{"nth":90}}]"#,
         failures: expect(delivered, lost))
     case .blackHole:

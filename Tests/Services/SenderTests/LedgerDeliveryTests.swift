@@ -237,9 +237,8 @@ import Testing
     #expect(try rig.committed() == 0)
   }
 
-  @Test func `records that retention removed are counted as lost, and the rest is delivered`()
-    throws
-  {
+  @Test
+  func `records that retention removed are counted as lost, and the rest is delivered`() throws {
     let rig = try SenderRig(partitions: 1, embedded: true)
     try rig.publishToken()
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(0)))
@@ -300,9 +299,8 @@ import Testing
     #expect(try rig.committed() == 20)
   }
 
-  @Test func `a log that is the same is read again from its start, and nothing is sent twice`()
-    throws
-  {
+  @Test
+  func `a log that is the same is read again from its start, and nothing is sent twice`() throws {
     let rig = try SenderRig(partitions: 1, embedded: true)
     KafkaLog.silence()
     try rig.publishToken()

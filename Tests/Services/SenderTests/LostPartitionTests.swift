@@ -32,8 +32,7 @@ private func gateway(
     throws
   {
     let (redone, hanging) = (SenderRig.token(0), SenderRig.token(1))
-    let gateway = try gateway(
-      late: 12_000, of: [redone, hanging], silentAfterwards: [hanging])
+    let gateway = try gateway(late: 12_000, of: [redone, hanging], silentAfterwards: [hanging])
     let rig = try SenderRig(partitions: 1, embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()
@@ -70,20 +69,17 @@ private func gateway(
     #expect(try rig.committed() == 2)
   }
 
-  @Test func `while committed offsets cannot be read the process keeps asking; then it goes on`()
-    throws
-  {
+  @Test
+  func `while committed offsets cannot be read the process keeps asking; then it goes on`() throws {
     let rig = try SenderRig(partitions: 2, embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()
     for number in 0..<50 {
       try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
     }
-    broker.inject(
-      Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
+    broker.inject(Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
     let sender = try rig.startSender()
-    #expect(
-      eventually(withinMilliseconds: 30_000) { sender.counter("beginnings_failed") > 0 })
+    #expect(eventually(withinMilliseconds: 30_000) { sender.counter("beginnings_failed") > 0 })
     #expect(sender.counter("taken") == 0)
     // Away altogether for longer than the session lasts: the assignment that could not begin is lost.
     broker.setDown()

@@ -32,8 +32,7 @@ import Testing
     #expect(
       try missing(
         ["--gateway", "localhost:1", "--sandbox-gateway", "API.Sandbox.Push.Apple.com:443"],
-        stranger)
-        == name)
+        stranger) == name)
     #expect(
       try missing(
         Self.others + ["--broadcast-gateway", "api-broadcast.push.apple.com:443"], stranger)

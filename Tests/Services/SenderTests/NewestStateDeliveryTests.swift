@@ -28,9 +28,8 @@ import Testing
     return outcomes
   }
 
-  @Test func `a retry comes back by its lane with its attempts, unless a newer one was sent`()
-    throws
-  {
+  @Test
+  func `a retry comes back by its lane with its attempts, unless a newer one was sent`() throws {
     // The first one of the first device is throttled; the other device is throttled once.
     let throttled = Mutex(Set([SenderRig.id(1), SenderRig.id(11)]))
     let gateway = try ScriptedGateway { request in
@@ -119,9 +118,8 @@ import Testing
     #expect(ours == [1: .superseded, 2: .delivered])
   }
 
-  @Test func `of a pile with one collapse id only the newest goes out, and of fresh ones all`()
-    throws
-  {
+  @Test
+  func `of a pile with one collapse id only the newest goes out, and of fresh ones all`() throws {
     let rig = try SenderRig(partitions: 1)
     let old = WallClock.milliseconds() - 60_000
     for number in 1...30 {

@@ -43,9 +43,8 @@ import Testing
     #expect(sender.stop() == nil)
   }
 
-  @Test func `a cancelled campaign's pushes end unsent, and another app's of the name go out`()
-    throws
-  {
+  @Test
+  func `a cancelled campaign's pushes end unsent, and another app's of the name go out`() throws {
     let rig = try SenderRig(partitions: 1)
     try rig.publishToken()
     func control(_ app: String, _ value: String?) throws {

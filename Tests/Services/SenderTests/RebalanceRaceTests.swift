@@ -145,9 +145,7 @@ private final class CommitAudit {
     guard let offset = entry.offset else { return }
     var done = [0..<offset]
     if !entry.metadata.isEmpty {
-      guard
-        let map = try? OffsetMap.decode(
-          entry.metadata, of: entry.partition, base: offset)
+      guard let map = try? OffsetMap.decode(entry.metadata, of: entry.partition, base: offset)
       else {
         problems.append(
           "\(entry.partition): no map: \(String(decoding: entry.metadata, as: UTF8.self))")

@@ -105,8 +105,7 @@ import Testing
     #expect(first.stop() == nil)
     #expect(try rig.committed() == count)
     // The next owner has its partitions, and is not told yet where to go on.
-    broker.inject(
-      Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
+    broker.inject(Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
     let second = try rig.startSender(["--dedup-rebuild", "60s"])
     #expect(eventually(withinMilliseconds: 30_000) { second.counter("beginnings_failed") > 0 })
     broker.setTopic(rig.names.notifications(.first), fault: .unknownTopicOrPartition)

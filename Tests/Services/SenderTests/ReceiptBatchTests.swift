@@ -9,9 +9,7 @@ import Testing
 
 /// What is acknowledged is complete, and nothing else.
 @Suite struct AcknowledgementTests {
-  private func origin(_ offset: Int64) -> Origin {
-    Origin(partition: 0, epoch: 1, offset: offset)
-  }
+  private func origin(_ offset: Int64) -> Origin { Origin(partition: 0, epoch: 1, offset: offset) }
 
   @Test func `a batch completes its own records when it lands, in any order of landing`() {
     var batches = ReceiptBatches()

@@ -51,8 +51,7 @@ import Testing
   @Test func `a throttled device's retry-after decides how long the notification waits`() throws {
     let gateway = try ScriptedGateway { request in
       request.token == SenderRig.token(1)
-        ? .refused(429, "TooManyRequests", retryAfter: 40)
-        : .refused(429, "TooManyRequests")
+        ? .refused(429, "TooManyRequests", retryAfter: 40) : .refused(429, "TooManyRequests")
     }
     let rig = try SenderRig()
     try rig.publishToken()

@@ -87,8 +87,7 @@ import Testing
     let first = samples.first { $0.labels == ["app60", "T/K/any", "production", "Forbidden"] }
     #expect(first?.value == .thousandths(60_000))
     #expect(Set(samples.map { $0.labels[0] }).count == 42, "40 more names, other, the credential")
-    #expect(
-      samples.last?.labels == ["", "T/K/any", "production", "ExpiredProviderToken"])
+    #expect(samples.last?.labels == ["", "T/K/any", "production", "ExpiredProviderToken"])
     let held = later.samples.filter { $0.metric == SenderMetrics.held.metric }
     #expect(held == [MetricSample(SenderMetrics.held, ["T/K/any", "production", "app"], 5)])
   }

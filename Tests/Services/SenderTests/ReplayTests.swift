@@ -41,8 +41,7 @@ import Testing
     #expect(try outcomes(2 * count) == [.deadLettered: count, .delivered: count])
     try replay(rig)
     #expect(
-      try outcomes(3 * count)
-        == [.deadLettered: count, .delivered: count, .deduplicated: count])
+      try outcomes(3 * count) == [.deadLettered: count, .delivered: count, .deduplicated: count])
     let delivered = try rig.receipts(3 * count).filter { $0.outcome == .delivered }
     #expect(delivered.allSatisfy { $0.attempts == 1 && $0.id == "order-1" })
     #expect(Set(delivered.map(\.token)).count == count)

@@ -115,8 +115,7 @@ import Testing
     try rig.publishToken(issuedAt: now + 30, generation: 9, apps: [SenderRig.app])
     try rig.publishToken(keyID: "KEY0000000", apps: [SenderRig.app])
     let topic = try rig.producer.topic(named: rig.names.providerTokens)
-    try rig.fixture.produce(
-      rig.producer, topic, key: "TEAM000001/KEY0000001/any", value: "{}")
+    try rig.fixture.produce(rig.producer, topic, key: "TEAM000001/KEY0000001/any", value: "{}")
     #expect(
       eventually(withinMilliseconds: 20_000) {
         sender.counter("unreadable_tokens") == 2 && sender.counter("bad_token_records") == 1

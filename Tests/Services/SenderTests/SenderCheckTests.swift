@@ -132,8 +132,7 @@ import Testing
     func found(_ date: String) throws -> [Finding] {
       gateway.answer { _ in
         .answer(
-          GatewayReply.Answer(
-            status: 403, body: #"{"reason":"MissingProviderToken"}"#, date: date))
+          GatewayReply.Answer(status: 403, body: #"{"reason":"MissingProviderToken"}"#, date: date))
       }
       return try gateways(rig, flags(rig, gateway.address.port)).filter(isDate)
     }
@@ -145,22 +144,19 @@ import Testing
     #expect(try found("Sun, 06 Nov 2194 08:49:37 GMT").first?.message.contains("behind") == true)
   }
 
-  @Test func `a certificate is shown to the gateways that it serves; a refused one is an error`()
-    throws
-  {
+  @Test
+  func `a certificate is shown to the gateways that it serves; a refused one is an error`() throws {
     let rig = try SenderRig()
     let trust = ClientTrust(roots: rig.authority.certificatePEM)
     let gateway = try ScriptedGateway(try rig.gatewayIdentity(), clientTrust: trust)
     gateway.change {
       $0.reply = { peer, _ in
-        let reason =
-          peer.http.clientCertificate == nil ? "MissingProviderToken" : "PayloadEmpty"
+        let reason = peer.http.clientCertificate == nil ? "MissingProviderToken" : "PayloadEmpty"
         return .answer(400, #"{"reason":"\#(reason)"}"#)
       }
     }
     let issued = try rig.authority.issueClient(bundleID: SenderRig.app)
-    try issued.write(
-      certificate: rig.folder.file("push.pem"), key: rig.folder.file("push-key.pem"))
+    try issued.write(certificate: rig.folder.file("push.pem"), key: rig.folder.file("push-key.pem"))
     let list = rig.folder.file("certificates.json")
     try File.write(
       list,

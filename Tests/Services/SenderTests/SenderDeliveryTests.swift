@@ -12,9 +12,8 @@ import Testing
 
 /// The sender between a broker and a gateway.
 @Suite(.serialized) struct SenderDeliveryTests {
-  @Test func `every notification is delivered once and gets one receipt; offsets are committed`()
-    throws
-  {
+  @Test
+  func `every notification is delivered once and gets one receipt; offsets are committed`() throws {
     let rig = try SenderRig()
     try rig.publishToken()
     let sender = try rig.startSender()
@@ -93,9 +92,8 @@ import Testing
     #expect(details.contains { $0.hasPrefix("apns-id:") })
   }
 
-  @Test func `without a provider token a notification waits; it goes out when the token comes`()
-    throws
-  {
+  @Test
+  func `without a provider token a notification waits; it goes out when the token comes`() throws {
     let rig = try SenderRig()
     try rig.startSender()
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
@@ -123,9 +121,8 @@ import Testing
     #expect(reason?.value == Array("no_credential".utf8))
   }
 
-  @Test func `a token of the future is not used, the last good one is, and the next right one`()
-    throws
-  {
+  @Test
+  func `a token of the future is not used, the last good one is, and the next right one`() throws {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let now = WallClock.seconds()

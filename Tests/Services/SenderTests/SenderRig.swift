@@ -63,9 +63,7 @@ final class SenderRig {
     in folder: TemporaryFolder, _ authority: CertificateAuthority, _ key: SigningKey,
     _ flags: [String], unregistered: [Int], keys count: Int
   ) throws -> (Simulator, ServiceContext) {
-    func write(_ bytes: [UInt8], _ name: String) throws {
-      try File.write(folder.file(name), bytes)
-    }
+    func write(_ bytes: [UInt8], _ name: String) throws { try File.write(folder.file(name), bytes) }
     try authority.issueServer().write(
       certificate: folder.file("gateway.pem"), key: folder.file("gateway-key.pem"))
     try write(authority.certificatePEM, "root.pem")
@@ -114,9 +112,7 @@ final class SenderRig {
 
   /// scripts/test runs these tests over both implementations of HTTP/2.
   private static let http2: [String] =
-    getenv("MARTLET_TEST_HTTP2").map {
-      ["--http2", String(cString: $0)]
-    } ?? []
+    getenv("MARTLET_TEST_HTTP2").map { ["--http2", String(cString: $0)] } ?? []
 
   /// - Parameters:
   ///   - gateway: the simulator's unless told.
@@ -203,9 +199,7 @@ final class SenderRig {
   }
 
   /// Pauses the transactional lane, or resumes it.
-  func pauseLane(_ isPaused: Bool) throws {
-    try controlLane(isPaused ? #"{"paused":true}"# : nil)
-  }
+  func pauseLane(_ isPaused: Bool) throws { try controlLane(isPaused ? #"{"paused":true}"# : nil) }
 
   /// Writes a control record of the transactional lane.
   func controlLane(_ value: String?) throws {

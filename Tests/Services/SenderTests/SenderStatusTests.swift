@@ -60,8 +60,7 @@ import Testing
     #expect(value("martlet_sender_error_responses_total\(reason)", sender) == 1)
     #expect(sum("martlet_sender_error_responses_total", sender) == 1)
     #expect(value("martlet_sender_delivery_seconds_count{lane=\"transactional\"}", sender) == 10)
-    #expect(
-      value("martlet_sender_request_seconds_count{environment=\"sandbox\"}", sender) == 2)
+    #expect(value("martlet_sender_request_seconds_count{environment=\"sandbox\"}", sender) == 2)
     try expectFacts(of: sender)
   }
 
@@ -70,8 +69,7 @@ import Testing
     let credential = "credential=\"TEAM000001/KEY0000001/any\",environment=\"production\""
     let accepted = "martlet_sender_responses_total{\(credential),result=\"accepted\"}"
     #expect(eventually { value(accepted, sender) == 7 }, "\(page(sender))")
-    #expect(
-      value("martlet_sender_responses_total{\(credential),result=\"refused\"}", sender) == 1)
+    #expect(value("martlet_sender_responses_total{\(credential),result=\"refused\"}", sender) == 1)
     #expect(value("martlet_sender_connections{state=\"ready\"}", sender) ?? 0 >= 2)
     #expect(value("martlet_sender_destinations{state=\"working\"}", sender) == 2)
     #expect(value("martlet_sender_backlog_seconds{lane=\"transactional\"}", sender) == 0)
@@ -98,8 +96,7 @@ import Testing
     for number in 0..<3 {
       try rig.send(
         token,
-        SenderRig.envelope(
-          id: SenderRig.id(number), created: WallClock.milliseconds() - 60_000))
+        SenderRig.envelope(id: SenderRig.id(number), created: WallClock.milliseconds() - 60_000))
     }
     let reason = "no provider token for credential TEAM000001/KEY0000001/any"
     #expect(
@@ -107,8 +104,7 @@ import Testing
         sender.context.status.obstacles.map(\.reason) == [reason]
       }, "\(sender.context.status.obstacles)")
     let backlog = "martlet_sender_backlog_seconds{lane=\"transactional\"}"
-    #expect(
-      eventually(withinMilliseconds: 20_000) { value(backlog, sender) ?? 0 >= 60 })
+    #expect(eventually(withinMilliseconds: 20_000) { value(backlog, sender) ?? 0 >= 60 })
     #expect(value("martlet_sender_destinations{state=\"no_token\"}", sender) == 1)
     let text = String(
       decoding: sender.context.status.sections.map(\.value.text).joined(), as: UTF8.self)

@@ -19,9 +19,8 @@ import Testing
       credential: nil, app: "app.\(number)", environment: .production, reason: "missing", at: 0)
   }
 
-  @Test func `a request that Kafka does not take is counted, and arrives when Kafka takes it`()
-    throws
-  {
+  @Test
+  func `a request that Kafka does not take is counted, and arrives when Kafka takes it`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let names = TopicNames(prefix: fixture.prefix)
     try fixture.createTopic("token-requests", partitions: 1)

@@ -46,9 +46,8 @@ import Testing
     return last.taken
   }
 
-  @Test func `16 MiB of dead letters stop the intake, and all are there when Kafka takes them`()
-    throws
-  {
+  @Test
+  func `16 MiB of dead letters stop the intake, and all are there when Kafka takes them`() throws {
     let garbage = String(repeating: "x", count: 4_000)
     let least = 3_001
     let taken = try taken(of: 6_000, atLeast: least) { _ in garbage }

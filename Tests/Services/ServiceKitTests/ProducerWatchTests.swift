@@ -35,16 +35,14 @@ import Testing
     try MetricPage(client.get(server.url + "/metrics").text).values(name).first?.value
   }
 
-  @Test func `a process is not ready from 10 s without an acknowledgement on, until it comes`()
-    throws
-  {
+  @Test
+  func `a process is not ready from 10 s without an acknowledgement on, until it comes`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     let producer = try KafkaProducer(fixture.configuration)
     var watch = ProducerWatch(context)
     let topic = try producer.topic(named: fixture.name("things"))
     // As of a broker with fewer replicas in sync than min.insync.replicas.
-    fixture.broker!.inject(
-      Array(repeating: .notEnoughReplicas, count: 10_000), into: .produce)
+    fixture.broker!.inject(Array(repeating: .notEnoughReplicas, count: 10_000), into: .produce)
     #expect(isQueued(producer.produce(topic, key: nil, value: [1], tag: 1)))
     for second in 0...9 {
       _ = producer.drainDeliveries()

@@ -37,9 +37,7 @@ import Testing
       context.rights.begin(rights, user: nil)
     }
 
-    var obstacle: String? {
-      context.status.obstacles.first { $0.condition == "rights" }?.reason
-    }
+    var obstacle: String? { context.status.obstacles.first { $0.condition == "rights" }?.reason }
   }
 
   /// Each right of the table to see or to read a topic. Of a topic that is read and written the other right still shows
@@ -99,9 +97,8 @@ import Testing
     #expect(listing.sizes.keys.sorted() == [place.names.providerTokens])
   }
 
-  @Test func `a producer that may write to none of its topics says so before its first record`()
-    throws
-  {
+  @Test
+  func `a producer that may write to none of its topics says so before its first record`() throws {
     let place = try Place(.signer)
     let topic = KafkaRight.Resource.topic(place.names.providerTokens)
     place.user.revoke(.write, topic)

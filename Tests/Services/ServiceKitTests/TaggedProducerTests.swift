@@ -8,9 +8,8 @@ import Testing
 @testable import ServiceKit
 
 @Suite struct TaggedProducerTests {
-  @Test func `an answer brings back what the record is, and says why Kafka does not take it`()
-    throws
-  {
+  @Test
+  func `an answer brings back what the record is, and says why Kafka does not take it`() throws {
     let fixture = try KafkaFixture(embedded: true)
     try fixture.createTopic("receipts", partitions: 1)
     let producer = try TaggedProducer<String>(fixture.configuration)

@@ -102,7 +102,5 @@ final class SignerFixture {
 }
 
 extension RunningService {
-  var isOwner: Bool {
-    context.counters.sums.contains { $0.name == "owner" && $0.value == 1 }
-  }
+  var isOwner: Bool { context.counters.sums.contains { $0.name == "owner" && $0.value == 1 } }
 }

@@ -32,8 +32,7 @@ import Testing
       #expect(
         request.headers["webhook-signature"]
           == WebhookSignature.header(
-            id: request.id, timestamp: time, body: request.body, keys: [key])
-      )
+            id: request.id, timestamp: time, body: request.body, keys: [key]))
       #expect(request.headers["content-type"] == "application/json")
       #expect(request.path == "/hook" && request.events.count <= 100)
     }
@@ -199,9 +198,8 @@ import Testing
     _ = webhooks
   }
 
-  @Test func `what is not accepted in time becomes a dead letter, and the next events are sent`()
-    throws
-  {
+  @Test
+  func `what is not accepted in time becomes a dead letter, and the next events are sent`() throws {
     let fixture = try WebhookFixture(partitions: 1)
     let receiver = try HookReceiver { request, _ in
       .init(status: request.events.contains { $0["data"]?["id"] == "bad" } ? 422 : 200)

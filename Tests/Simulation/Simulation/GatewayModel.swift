@@ -171,9 +171,7 @@ struct ConnectionModel {
   /// used again, only the slot is.
   mutating func cancel(_ slot: UInt32) {
     streams.removeAll { $0.request.slot == slot }
-    outbox = outbox.compactMap { entry in
-      entry.message.without(slot).map { (entry.at, $0) }
-    }
+    outbox = outbox.compactMap { entry in entry.message.without(slot).map { (entry.at, $0) } }
   }
 
   /// Answers what is due, and misbehaves as its mood is.

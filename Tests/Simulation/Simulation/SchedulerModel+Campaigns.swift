@@ -136,8 +136,7 @@ extension SchedulerModel {
       let page = run.pages[number]!
       judge(page, of: run, evidence, &world)
       world.kafka.note("campaign \(run.campaign), run \(run.number): devices \(page)")
-      produce(
-        .page(campaign: run.campaign, page), .page(run: run.number, number), &world)
+      produce(.page(campaign: run.campaign, page), .page(run: run.number, number), &world)
       return true
     case .save(let progress):
       guard hasRoom(&world) else {

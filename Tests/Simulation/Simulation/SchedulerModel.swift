@@ -97,9 +97,7 @@ final class SchedulerModel: GroupProcess {
   }
 
   /// True if nothing of it is on its way to Kafka.
-  var isIdle: Bool {
-    machine.isIdle && campaigns.values.allSatisfy { $0.machine.isIdle }
-  }
+  var isIdle: Bool { machine.isIdle && campaigns.values.allSatisfy { $0.machine.isIdle } }
 
   private func isDown(_ world: World) -> Bool {
     world.schedule.databases[place].downUntil > world.now
@@ -228,9 +226,7 @@ final class SchedulerModel: GroupProcess {
       world.schedule.viewed(partition, to: position)
     }
     // Also of a partition that has nothing new.
-    for partition in machine.owned {
-      machine.read(partition, to: member.position(Int(partition)))
-    }
+    for partition in machine.owned { machine.read(partition, to: member.position(Int(partition))) }
   }
 
   private func apply(_ job: Job, _ partition: Int, _ world: inout World) {
@@ -333,9 +329,7 @@ final class SchedulerModel: GroupProcess {
     guard
       case .request(let work, let accepted, let requeuedAt)? = ScheduleModel.Value(
         text: entry.content)
-    else {
-      preconditionFailure("a request that was read before")
-    }
+    else { preconditionFailure("a request that was read before") }
     let clock = ownTime(world)
     world.kafka.note("scheduler \(skew), round \(round): request \(work) is released, \(entry.row)")
     world.schedule.released(

@@ -115,8 +115,7 @@ public struct Simulation {
     if world.isCalm, world.chance.oneIn(8) { return UInt64(world.chance.below(4_000)) }
     let longest = world.sick == nil ? 20_000 : 500
     let pauses = world.theme == .tokens ? 20 : 200
-    return UInt64(
-      world.chance.oneIn(pauses) ? world.chance.below(longest) : world.chance.below(30))
+    return UInt64(world.chance.oneIn(pauses) ? world.chance.below(longest) : world.chance.below(30))
   }
 
   private func isAwake(_ process: any GroupProcess) -> Bool {

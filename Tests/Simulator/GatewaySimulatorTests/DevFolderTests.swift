@@ -27,8 +27,7 @@ import Testing
       "root.pem", "gateway.pem", "gateway-key.pem", "gateway-keys.json", "AuthKey_DEVKEY0001.p8",
       "client.pem", "client-key.pem", "client.p12",
     ]
-    return Dictionary(
-      uniqueKeysWithValues: try names.map { ($0, try File.read("\(path)/\($0)")) })
+    return Dictionary(uniqueKeysWithValues: try names.map { ($0, try File.read("\(path)/\($0)")) })
   }
 
   @Test func `one line says what a client needs, and a client gets through with it`() throws {

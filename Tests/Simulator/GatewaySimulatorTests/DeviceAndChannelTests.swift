@@ -35,8 +35,7 @@ import Testing
     let fates = try gateway.jsonLines("/requests").compactMap { $0["fate"]?.string }
     #expect(fates == ["delivered", "stored", "stored", "discarded"])
     #expect(try gateway.jsonLines("/delivered").count == 1)
-    #expect(
-      try gateway.admin("POST", "/tokens/\(Self.token)/online") == "{\"delivered\":1}\n")
+    #expect(try gateway.admin("POST", "/tokens/\(Self.token)/online") == "{\"delivered\":1}\n")
     let seen = try gateway.jsonLines("/delivered?token=\(Self.token)")
     #expect(seen.compactMap { $0["apns_id"]?.string } == [id(1), id(3)])
     #expect(seen.compactMap { $0["waited"]?.bool } == [false, true])
@@ -89,8 +88,7 @@ import Testing
     _ = try gateway.admin("POST", "/clock/advance", #"{"by":"61m"}"#)
     try send(5)
     let lines = try gateway.jsonLines("/delivered")
-    #expect(
-      lines.map { $0["dropped"]?.string } == [nil, nil, "background-budget", nil, nil])
+    #expect(lines.map { $0["dropped"]?.string } == [nil, nil, "background-budget", nil, nil])
     #expect(try gateway.jsonLines("/requests").map { $0["fate"]?.string }[2] == "over_budget")
     #expect(try gateway.json("/counters")["over_budget"]?.int == 1)
     // Also those that waited for it.
@@ -102,8 +100,7 @@ import Testing
       .with("apns-expiration", later).with("apns-id", id(6))
     #expect(try client.send(waiting).status == 200)
     _ = try gateway.admin("POST", "/tokens/\(Self.token)/online")
-    #expect(
-      try gateway.jsonLines("/delivered").last?["dropped"]?.string == "background-budget")
+    #expect(try gateway.jsonLines("/delivered").last?["dropped"]?.string == "background-budget")
   }
 
   @Test func `header fields and bodies are kept of the newest requests`() throws {
@@ -140,8 +137,7 @@ import Testing
     let soon = "\(WallClock.seconds() + 60)"
     #expect(try client.send { $0.with("apns-expiration", soon) }.status == 200)
     _ = try gateway.admin("POST", "/clock/advance", #"{"by":"2m"}"#)
-    #expect(
-      try gateway.admin("POST", "/tokens/\(Self.token)/online") == "{\"delivered\":0}\n")
+    #expect(try gateway.admin("POST", "/tokens/\(Self.token)/online") == "{\"delivered\":0}\n")
     #expect(try gateway.json("/counters")["expired_in_store"]?.int == 1)
   }
 
@@ -149,9 +145,7 @@ import Testing
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     _ = try gateway.admin("POST", "/tokens/\(Self.token)/uninstall?ts=1794999000123")
-    #expect(
-      try client.send { $0 }.body
-        == #"{"reason":"Unregistered","timestamp":1794999000123}"#)
+    #expect(try client.send { $0 }.body == #"{"reason":"Unregistered","timestamp":1794999000123}"#)
     _ = try gateway.admin("POST", "/tokens/\(Self.token)/reregister")
     #expect(try client.send { $0 }.status == 200)
   }
@@ -185,8 +179,7 @@ import Testing
     let line = made.split(whereSeparator: \.isNewline).first { $0.hasPrefix(prefix) }
     let channel = String(try #require(line).dropFirst(prefix.count))
     #expect(channel.utf8.count == 24)
-    #expect(
-      try output("\(curl) \(base)/all-channels") == #"{"channels":["\#(channel)"]} 200"#)
+    #expect(try output("\(curl) \(base)/all-channels") == #"{"channels":["\#(channel)"]} 200"#)
     let header = "-H 'apns-channel-id: \(channel)'"
     #expect(
       try output("\(curl) \(header) \(base)/channels")
@@ -295,9 +288,8 @@ import Testing
     #expect(try GatewayClient(gateway).limits == [1_000])
   }
 
-  @Test func `a request is shown with its header fields, and its token without its signature`()
-    throws
-  {
+  @Test
+  func `a request is shown with its header fields, and its token without its signature`() throws {
     let gateway = try RunningGateway()
     // nghttp2 forbids everybody to put a provider token into a table.
     let client = try GatewayClient(gateway, http2: .nghttp2)

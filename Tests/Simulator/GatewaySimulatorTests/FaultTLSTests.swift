@@ -52,9 +52,8 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test func `tls_failure: a client certificate is asked for, and a client without one goes on`()
-    throws
-  {
+  @Test
+  func `tls_failure: a client certificate is asked for, and a client without one goes on`() throws {
     let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"certificate_request\"}]")
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)

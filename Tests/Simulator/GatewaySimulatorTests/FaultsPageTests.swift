@@ -24,9 +24,7 @@ enum FaultsPage {
     replace(&lines, with: Fault.all.map(row)) { line in
       Fault.all.contains { line.hasPrefix("| `\($0)` |") }
     }
-    replace(&lines, with: Fault.all.map(example)) {
-      $0.hasPrefix("{\"id\": ") && $0.hasSuffix("}")
-    }
+    replace(&lines, with: Fault.all.map(example)) { $0.hasPrefix("{\"id\": ") && $0.hasSuffix("}") }
     replaceTable(&lines, with: ProfileReport.text, header: ProfileReport.header)
     replaceTable(&lines, with: BehaviourReport.text, header: BehaviourReport.header)
     return lines.joined(separator: "\n")

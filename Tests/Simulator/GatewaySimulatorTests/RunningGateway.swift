@@ -126,8 +126,7 @@ final class GatewayClient {
     poller = try Poller()
     push = PushText(token: try gateway.key.token(issuedAt: WallClock.seconds()))
     let shown = issued.map { TLSIdentity(certificates: $0.certificatePEM, key: $0.keyPEM) }
-    let tls = try TLSContext.client(
-      roots: .pem(roots ?? gateway.root), identity: identity ?? shown)
+    let tls = try TLSContext.client(roots: .pem(roots ?? gateway.root), identity: identity ?? shown)
     connection = try HTTP2ClientConnection(
       poller: poller, token: 1, tls: tls, serverName: "localhost", implementation: http2,
       settings: settings)

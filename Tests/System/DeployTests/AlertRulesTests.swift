@@ -9,8 +9,7 @@ import Testing
 
 /// What stands in deploy/ for Prometheus and Grafana fits the metrics of this version.
 @Suite struct AlertRulesTests {
-  private static let root =
-    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+  private static let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
 
   private func text(_ path: String) throws -> String {
     String(decoding: try File.read("\(Self.root)/\(path)"), as: UTF8.self)
@@ -77,8 +76,7 @@ import Testing
     let severities = values("severity", rules)
     #expect(severities.count == alerts.count && Set(severities) == ["page", "ticket"])
     #expect(severities.count { $0 == "page" } <= 18)
-    #expect(
-      values("runbook", rules) == alerts.map { "docs/runbook.md#\($0.lowercased())" })
+    #expect(values("runbook", rules) == alerts.map { "docs/runbook.md#\($0.lowercased())" })
   }
 
   @Test func `the dashboard asks for declared metrics, and each panel explains itself`() throws {

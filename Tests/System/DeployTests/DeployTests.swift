@@ -63,8 +63,7 @@ import WebhookDelivery
       }
       #expect(
         lines.contains {
-          $0.hasPrefix("ExecStart=") && $0.contains(#/martlet[- ]\b/#)
-            && $0.hasSuffix(program.name)
+          $0.hasPrefix("ExecStart=") && $0.contains(#/martlet[- ]\b/#) && $0.hasSuffix(program.name)
         })
       #expect(lines.contains("NoNewPrivileges=yes"), "\(unit)")
     }
@@ -143,9 +142,8 @@ import WebhookDelivery
     return lines.first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) }
   }
 
-  @Test func `every unit is a named member of its group and is back before its session ends`()
-    throws
-  {
+  @Test
+  func `every unit is a named member of its group and is back before its session ends`() throws {
     for unit in [
       "martlet-ingest.service", "martlet-signer.service", "martlet-sender@.service",
       "martlet-feedback.service",

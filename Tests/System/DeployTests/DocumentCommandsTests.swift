@@ -10,8 +10,7 @@ import Testing
 
 /// What the documents tell a reader to type exists: commands, settings, scripts.
 @Suite struct DocumentCommandsTests {
-  private static let root =
-    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
+  private static let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
   private static let documents = [
     "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", "docs/README.md",
     "docs/producing.md", "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/webhooks.md",
@@ -95,8 +94,7 @@ import Testing
   @Test(arguments: documents)
   func `every setting that a document names exists`(document: String) throws {
     // `--` inside a word is Markdown or a file name.
-    let found = try text(document).matches(
-      of: #/(?:^|[\s`(\[=])--(no-)?([a-z][a-z0-9-]+)/#)
+    let found = try text(document).matches(of: #/(?:^|[\s`(\[=])--(no-)?([a-z][a-z0-9-]+)/#)
     for flag in found.map({ String($0.2) }) {
       #expect(Self.names.contains(flag) || Self.foreign.contains(flag), "\(document): --\(flag)")
     }

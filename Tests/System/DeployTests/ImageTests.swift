@@ -71,8 +71,7 @@ import Testing
   /// The packages of the first command that installs some.
   private func installed(by text: Substring) -> Set<String> {
     let names = text.split(separator: "--no-install-recommends").dropFirst().first ?? ""
-    return Set(
-      names.prefix { !"&`$".contains($0) }.split { " \n\\".contains($0) }.map(String.init))
+    return Set(names.prefix { !"&`$".contains($0) }.split { " \n\\".contains($0) }.map(String.init))
   }
 
   @Test(.enabled(if: debian != nil))

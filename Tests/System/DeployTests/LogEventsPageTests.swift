@@ -48,8 +48,6 @@ import Testing
       [" log", " logs", " log:"].contains { before.hasSuffix($0) }
     }.map { $0.1 }
     #expect(!quotes.isEmpty)
-    for quote in quotes {
-      #expect(messages.contains { $0.hasPrefix(quote) }, "\(quote)")
-    }
+    for quote in quotes { #expect(messages.contains { $0.hasPrefix(quote) }, "\(quote)") }
   }
 }

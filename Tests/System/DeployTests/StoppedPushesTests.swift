@@ -85,8 +85,7 @@ import Testing
       Way(
         "a newer push supersedes every one", "MartletNothingDelivered", .page, within: 10,
         ended(as: "superseded")),
-      Way(
-        "every push expires", "MartletNothingDelivered", .page, within: 10, ended(as: "expired")),
+      Way("every push expires", "MartletNothingDelivered", .page, within: 10, ended(as: "expired")),
       Way(
         "ingest refuses every request", "MartletNothingDelivered", .page, within: 10,
         [outcome("delivered", 60, 0), .counter("martlet_ingest_requests_rejected_total", 0, 60)]),
@@ -99,11 +98,9 @@ import Testing
       Way(
         "every push of one app is rejected", "MartletAppNothingDelivered", .ticket, within: 62,
         [
-          .counter(
-            #"martlet_sender_app_notifications_total{app="a",outcome="delivered"}"#, 60, 0),
+          .counter(#"martlet_sender_app_notifications_total{app="a",outcome="delivered"}"#, 60, 0),
           .counter(#"martlet_sender_app_notifications_total{app="a",outcome="rejected"}"#, 0, 600),
-          .counter(
-            #"martlet_sender_app_notifications_total{app="b",outcome="delivered"}"#, 60, 60),
+          .counter(#"martlet_sender_app_notifications_total{app="b",outcome="delivered"}"#, 60, 60),
         ]),
       Way(
         "a seventh of the pushes or more expires, or becomes a dead letter", "MartletFailureRatio",

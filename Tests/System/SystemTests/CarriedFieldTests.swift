@@ -20,9 +20,7 @@ import Testing
     #","headers":{"apns-new-thing":"a=b","apns-other":"x y"},"data":{ "order" : "8812", "k\u00e9":"\"" }"#
 
   private func start(_ rig: PipelineRig) throws {
-    for name in PipelineRig.services {
-      try rig.start(name)
-    }
+    for name in PipelineRig.services { try rig.start(name) }
     for name in PipelineRig.services {
       try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
     }

@@ -78,9 +78,7 @@ struct ConsoleIncident: Sendable {
     ConsoleIncident(
       name: "write right missing", headline: "Blocked",
       texts: ["sender: needs Write on topic push.receipts"],
-      begin: {
-        try $0.rig.setTopic(#"{"topic":"push.receipts","error":"topic_not_authorized"}"#)
-      },
+      begin: { try $0.rig.setTopic(#"{"topic":"push.receipts","error":"topic_not_authorized"}"#) },
       end: { try $0.rig.setTopic(#"{"topic":"push.receipts"}"#) }),
   ]
 

@@ -17,9 +17,8 @@ import Testing
   }
 
   /// `benchmarks/run pace` measures it to within 1 %, with more senders and a kill: here others use the machine.
-  @Test func `one and two senders keep a lane's 137/s together, and the rest waits in Kafka`()
-    throws
-  {
+  @Test
+  func `one and two senders keep a lane's 137/s together, and the rest waits in Kafka`() throws {
     let rig = try PipelineRig()
     defer { rig.stop() }
     try rig.startSimulator()

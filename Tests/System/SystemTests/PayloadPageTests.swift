@@ -24,9 +24,8 @@ import Testing
     }
   }
 
-  @Test func `every example is delivered as it is, and every mistake is named in its receipt`()
-    throws
-  {
+  @Test
+  func `every example is delivered as it is, and every mistake is named in its receipt`() throws {
     let page = try Self.page()
     let examples = try Self.examples(page)
     #expect(examples.count == 8)

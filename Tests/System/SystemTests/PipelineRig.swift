@@ -86,8 +86,7 @@ final class PipelineRig {
     let declared = unregistered.map {
       #"{"token":"\#(Self.token($0))","state":"unregistered","timestamp":1790000000000}"#
     }
-    try File.write(
-      folder.file("tokens.json"), Array("[\(declared.joined(separator: ","))]".utf8))
+    try File.write(folder.file("tokens.json"), Array("[\(declared.joined(separator: ","))]".utf8))
     let file = folder.file("simulator.address")
     // That of one that was started before tells nothing.
     try File.remove(file)

@@ -51,8 +51,7 @@ import Testing
       .split(separator: "\n").map { try JSONDocument(String($0)).root }
     let topics = Dictionary(
       seen.map { ($0["type"]?.string ?? "", $0["topic"]?.string ?? "") }, uniquingKeysWith: +)
-    #expect(
-      topics == ["weather": "com.example.app.push-type.weather", "tides": "com.example.app"])
+    #expect(topics == ["weather": "com.example.app.push-type.weather", "tides": "com.example.app"])
   }
 
   @Test func `a gateway without the setting refuses the type, and so does a sender`() throws {

@@ -10,9 +10,8 @@ import Testing
 @Suite struct RefusedCommitsTests {
   private static let program = "martlet-ingest"
 
-  @Test func `refused commits are counted and reported, not timed, and their end is reported`()
-    throws
-  {
+  @Test
+  func `refused commits are counted and reported, not timed, and their end is reported`() throws {
     let rig = try PipelineRig()
     try rig.start(Self.program)
     try #require(rig.isUp(Self.program), "\(rig[Self.program].output)")

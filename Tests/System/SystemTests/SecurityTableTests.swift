@@ -66,9 +66,7 @@ import Testing
     try write(rig.names.requests, id, Self.request(id, target, more: more))
   }
 
-  private static func token(_ number: Int) -> String {
-    #""token":"\#(PipelineRig.token(number))""#
-  }
+  private static func token(_ number: Int) -> String { #""token":"\#(PipelineRig.token(number))""# }
 
   private static func device(_ number: Int, _ more: String) -> String {
     #"{\#(token(number)),"app":"\#(app)","environment":"production"\#(more)}"#
@@ -142,9 +140,7 @@ import Testing
     // Another's request id.
     try send("r1", to: Self.token(1))
     #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try outcomes("r1").contains("deduplicated")
-      })
+      try eventually(withinMilliseconds: 20_000) { try outcomes("r1").contains("deduplicated") })
   }
 
   private func campaignRequests() throws {
@@ -213,8 +209,7 @@ import Testing
       rig.names.controls, "\(Self.app):production", #"{"paused":true,"at":\#(at),"by":"x"}"#)
     #expect(
       rig["martlet-sender"].prints(
-        "\(SenderLog.paused.rawValue) what=\(Self.app):production", withinMilliseconds: 10_000)
-    )
+        "\(SenderLog.paused.rawValue) what=\(Self.app):production", withinMilliseconds: 10_000))
     try send("c", to: Self.token(40))
     #expect(try outcomes("c", withinMilliseconds: 2_000).isEmpty)
     try write(rig.names.controls, "\(Self.app):production", nil)
@@ -303,8 +298,7 @@ import Testing
       (DeadLetterHeader.stage, "ingest"), (DeadLetterHeader.origin, "\(rig.names.requests)/0/0"),
       (DeadLetterHeader.at, "\(WallClock.milliseconds())"),
     ].map { KafkaHeader("\($0.0)", $0.1) }
-    try write(
-      rig.names.deadLetters, "", Self.request("replayed", Self.token(95)), headers)
+    try write(rig.names.deadLetters, "", Self.request("replayed", Self.token(95)), headers)
     _ = try rig.martlet(["dead-letters", "replay", "--yes"])
     #expect(try outcomes("replayed") == ["delivered"])
   }

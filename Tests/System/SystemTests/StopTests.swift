@@ -70,8 +70,7 @@ import Testing
     for topic in topics {
       try rig.setTopic(#"{"topic":"\#(topic)","error":"unknown_topic_or_partition"}"#)
     }
-    let isGone = rig["martlet-ingest"].prints(
-      ServiceKitLog.topicGone, withinMilliseconds: 40_000)
+    let isGone = rig["martlet-ingest"].prints(ServiceKitLog.topicGone, withinMilliseconds: 40_000)
     #expect(isGone, "\(rig["martlet-ingest"].output.suffix(1_500))")
     for topic in topics { try rig.setTopic(#"{"topic":"\#(topic)"}"#) }
     let isBack = rig["martlet-ingest"].prints(
@@ -89,9 +88,8 @@ import Testing
     rig.expectEnd(withinMilliseconds: 6_000) { $0 == 0 || $0 == 1 }
   }
 
-  @Test func `without a broker a second SIGTERM ends every service within two seconds or so`()
-    throws
-  {
+  @Test
+  func `without a broker a second SIGTERM ends every service within two seconds or so`() throws {
     let rig = try running()
     rig.killBroker()
     rig.signal(SIGTERM)

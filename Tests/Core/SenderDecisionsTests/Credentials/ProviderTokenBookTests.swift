@@ -221,8 +221,7 @@ import Testing
     let book = Book()
     #expect(book.apply(entry("k", apps: ["a"], issuedAt: 60), now: now) == .added(0))
     #expect(
-      book.apply(entry("k", apps: ["a"], issuedAt: 61, generation: 2), now: now)
-        == .quarantined(0))
+      book.apply(entry("k", apps: ["a"], issuedAt: 61, generation: 2), now: now) == .quarantined(0))
   }
 
   @Test func `a clock that is behind takes tokens late and misses none`() {

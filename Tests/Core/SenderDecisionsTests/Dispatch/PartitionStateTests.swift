@@ -104,9 +104,7 @@ import Testing
       let state = StateFacts(
         3, of: NotificationID(high: 1, low: 2),
         position: LanePosition(partition: 0, offset: 40, moves: moves, tier: .minute1))
-      func standing() -> StateVerdict {
-        partition.begin(state, in: 1, underWay: nil)
-      }
+      func standing() -> StateVerdict { partition.begin(state, in: 1, underWay: nil) }
       #expect(standing() == .newest(at: 40, isUnknown: deadline != nil && moves > 0))
       partition.inherit(DedupWindow(capacity: 100), isWhole: true)
       #expect(standing() == .newest(at: 40, isUnknown: false))
