@@ -70,8 +70,7 @@ import Testing
     #expect(completed.allSatisfy { $0.pointee.fate == .ambiguous })
     let last = rig.client.drainNotices().last
     guard case .closed(.some) = last else {
-      Issue.record("expected a failure, not \(String(describing: last))")
-      return
+      return #expect(Bool(false), "expected a failure, not \(String(describing: last))")
     }
     #expect(!rig.submit(rig.exchange(body: 1)))
   }
@@ -84,8 +83,7 @@ import Testing
     client.connect(to: try Rig(http2).address)
     try rig.turn(until: { client.isClosed }, serving: client)
     guard case .closed(.connect(let error)) = client.drainNotices().last else {
-      Issue.record("expected a refused connection")
-      return
+      return #expect(Bool(false), "expected a refused connection")
     }
     #expect(error.description.hasPrefix("cannot connect"))
   }
@@ -99,8 +97,7 @@ import Testing
     client.connect(to: rig.address)
     try rig.turn(until: { client.isClosed }, serving: client)
     guard case .closed(.tls(let error)) = client.drainNotices().last else {
-      Issue.record("expected a TLS failure")
-      return
+      return #expect(Bool(false), "expected a TLS failure")
     }
     #expect(error.kind == .certificate)
     #expect(error.message.contains("gateway.example"))
@@ -122,8 +119,7 @@ import Testing
         _ = try? listener.accept()
       })
     guard case .closed(.some) = client.drainNotices().last else {
-      Issue.record("expected a failure")
-      return
+      return #expect(Bool(false), "expected a failure")
     }
   }
 
