@@ -86,8 +86,7 @@ import Testing
     #expect(
       try fixture.read(fixture.name("table"), count: 2, timeoutMilliseconds: 1_000).map(\.value)
         == ["owner"])
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    let deliveries = producer.drainDeliveries()
     #expect(deliveries.isEmpty && producer.restarts == 0)
   }
 }

@@ -25,15 +25,13 @@ extension ProducerTests {
 
   @Test func `a record that the broker refuses comes back refused`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
     // In its batch, and alone.
     fixture.broker!.inject([.invalidRecord, .invalidRecord], into: .produce)
     _ = produceOne(7, producer, topic)
     #expect(producer.flush(timeoutMilliseconds: 10_000))
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    var deliveries = producer.drainDeliveries()
     try #require(deliveries.count == 1)
     #expect(deliveries[0].tag == 7)
     #expect(deliveries[0].refused?.name == "INVALID_RECORD")
@@ -47,7 +45,6 @@ extension ProducerTests {
   /// Access rights are taken away and given back by people: records wait for it, and the producer is full meanwhile.
   @Test func `a lack of authorisation is waited out`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
     let refusals = Array(repeating: EmbeddedBroker.Fault.topicNotAuthorized, count: 4)
@@ -68,7 +65,6 @@ extension ProducerTests {
   @Test
   func `records that Kafka refuses are named with their topic, also between two attempts`() throws {
     let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
-    KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
     fixture.broker!.inject(Array(repeating: .topicNotAuthorized, count: 8), into: .produce)
@@ -86,7 +82,6 @@ extension ProducerTests {
   /// A topic that was deleted and is made again: what was on its way, and what comes meanwhile, waits for it.
   @Test func `a topic that is not there is waited for`() throws {
     let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
-    KafkaLog.silence()
     let broker = fixture.broker!
     var configuration = fixture.configuration
     // librdkafka believes in a topic that it has just been told of for 30 s, whatever the brokers say.
@@ -181,7 +176,6 @@ extension ProducerTests {
   /// A topic may take less than a batch holds: then it takes the records one by one, in their order.
   @Test func `the records of a batch that is too large are produced one by one`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
     var configuration = fixture.configuration
     configuration.producer = [("linger.ms", "100")]
     let producer = try KafkaProducer(configuration)
@@ -189,8 +183,7 @@ extension ProducerTests {
     fixture.broker!.inject([.messageTooLarge], into: .produce)
     for number in 0..<10 { _ = produceOne(number, producer, topic) }
     #expect(producer.flush(timeoutMilliseconds: 20_000))
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    let deliveries = producer.drainDeliveries()
     #expect(deliveries.map(\.tag) == Array(0..<10))
     #expect(deliveries.allSatisfy { $0.refused == nil })
     let stored = try fixture.read(fixture.name("things"), count: 10)
@@ -199,7 +192,6 @@ extension ProducerTests {
 
   @Test func `a refused record comes back with its content`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
     fixture.broker!.inject([.messageTooLarge, .messageTooLarge], into: .produce)
@@ -210,8 +202,7 @@ extension ProducerTests {
       }
     }
     #expect(producer.flush(timeoutMilliseconds: 10_000))
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    var deliveries = producer.drainDeliveries()
     #expect(deliveries.map(\.refused?.name) == ["MSG_SIZE_TOO_LARGE"])
     let record = try #require(producer.refusedRecord(7))
     #expect(record.key == Array("key".utf8) && record.value == Array("value".utf8))

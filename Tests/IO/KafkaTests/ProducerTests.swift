@@ -65,7 +65,6 @@ import Testing
 
   @Test func `transient errors and dropped connections lose nothing`() throws {
     let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
-    KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
     fixture.broker!.inject(
@@ -78,7 +77,6 @@ import Testing
 
   @Test func `a fatal error replaces the client and nothing is lost`() throws {
     let fixture = try KafkaFixture(topics: [("things", 3)], embedded: true)
-    KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
     var tags: [UInt: Int] = [:]
@@ -94,7 +92,6 @@ import Testing
 
   @Test func `records held through a fatal error keep their order headers and tombstones`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
     var configuration = fixture.configuration
     configuration.producer = [("linger.ms", "60000")]
     let producer = try KafkaProducer(configuration)
@@ -146,8 +143,7 @@ import Testing
     let producer = try lingering(fixture, milliseconds: 60_000)
     let topic = try producer.topic(named: fixture.name("things"))
     submit(0, producer, topic)
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    var deliveries = producer.drainDeliveries()
     submit(1, producer, topic)
     producer.sendPromptly()
     letPass(milliseconds: 100)
@@ -171,7 +167,6 @@ import Testing
 
   @Test func `a sequence error of the broker loses nothing`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
     fixture.broker!.inject([.outOfOrderSequence, .unknownProducer], into: .produce)
@@ -202,7 +197,6 @@ import Testing
 
   @Test func `an outage of the broker is waited out`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
     let producer = try KafkaProducer(fixture.configuration)
     let topic = try producer.topic(named: fixture.name("things"))
     try fixture.produce(producer, topic, key: nil, value: "before")

@@ -64,8 +64,7 @@ final class FeedbackFixture {
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    _ = producer.drainDeliveries()
   }
 
   func send(_ feedback: [FeedbackRecord]) throws {

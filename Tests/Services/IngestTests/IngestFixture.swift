@@ -53,8 +53,7 @@ final class IngestFixture {
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    let deliveries = producer.drainDeliveries()
     if let error = deliveries.lazy.compactMap(\.refused).first { throw error }
   }
 

@@ -92,8 +92,7 @@ import Testing
       })
     #expect(!(try Self.keys(fixture, "update").contains(Self.token(4))), "only the last state")
     #expect(try fixture.receipts().count { $0.outcome == .addressed } == 4)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test(arguments: DatabaseKind.allCases)
@@ -128,8 +127,7 @@ import Testing
     usleep(1_500_000)
     #expect(try fixture.receipts().count { $0.outcome == .addressed } == 2)
     #expect(try Self.keys(fixture, "start") == [Self.token(1)])
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test func `a start for somebody who stays without a token says so, and starts nothing`() throws {
@@ -152,8 +150,7 @@ import Testing
       try eventually(withinMilliseconds: 20_000) {
         try Self.keys(fixture, "again") == [Self.token(1)]
       })
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test func `start_or_update starts what does not run, and updates what does`() throws {
@@ -195,8 +192,7 @@ import Testing
       try eventually(withinMilliseconds: 10_000) {
         try fixture.receipts().count { $0.outcome == .addressed && $0.addressed == 1 } == 5
       })
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test func `an activity that was started with a channel is followed on it`() throws {
@@ -222,7 +218,6 @@ import Testing
     try Self.send(fixture, "b", "end")
     #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "b") != nil })
     #expect(try Self.keys(fixture, "b") == ["dHN0LXNyY2gtY2hubA=="])
-    #expect(ingest.stop() == nil)
-    #expect(second.stop() == nil)
+    #expect(ingest.stop() == nil && second.stop() == nil)
   }
 }

@@ -18,8 +18,7 @@ import Testing
     let first = try old.scheduler(path)
     try old.request("before", sendAt: due)
     #expect(eventually(withinMilliseconds: 15_000) { first.counter("scheduled") == 1 })
-    #expect(first.stop() == nil)
-    #expect(oldIngest.stop() == nil)
+    #expect(first.stop() == nil && oldIngest.stop() == nil)
     try forget(path, new)
     let ingest = try new.ingest()
     let second = try new.scheduler(path)
@@ -28,8 +27,7 @@ import Testing
     #expect(try new.sent().map(\.id).sorted() == ["after", "before"])
     for (_, at) in try new.sent() { #expect(at >= due) }
     #expect(second.counter("rebuilds") == 0)
-    #expect(ingest.stop() == nil)
-    #expect(second.stop() == nil)
+    #expect(ingest.stop() == nil && second.stop() == nil)
   }
 
   /// As when the topic is deleted, its group's offsets go with it.
@@ -45,8 +43,7 @@ import Testing
     let count = 700
     for number in 0..<count { try old.request("r\(number)", sendAt: due) }
     #expect(eventually(withinMilliseconds: 20_000) { first.counter("scheduled") == count })
-    #expect(first.stop() == nil)
-    #expect(oldIngest.stop() == nil)
+    #expect(first.stop() == nil && oldIngest.stop() == nil)
     let ingest = try new.ingest()
     // It is stopped in the middle of it, and begins once more.
     let interrupted = try new.scheduler(path)
@@ -63,8 +60,7 @@ import Testing
     let sent = try new.sent()
     #expect(sent.map(\.id).sorted() == (0..<count).filter { $0 != 3 }.map { "r\($0)" }.sorted())
     #expect(sent.allSatisfy { $0.at >= due })
-    #expect(ingest.stop() == nil)
-    #expect(second.stop() == nil)
+    #expect(ingest.stop() == nil && second.stop() == nil)
   }
 
   /// Ingest has gone on writing before the scheduler came.
@@ -76,8 +72,7 @@ import Testing
     let first = try old.scheduler(path)
     for number in 0..<3 { try old.request("before\(number)", sendAt: due) }
     #expect(eventually(withinMilliseconds: 15_000) { first.counter("scheduled") == 3 })
-    #expect(first.stop() == nil)
-    #expect(oldIngest.stop() == nil)
+    #expect(first.stop() == nil && oldIngest.stop() == nil)
     let ingest = try new.ingest()
     for number in 0..<5 { try new.request("after\(number)", sendAt: due) }
     #expect(
@@ -87,8 +82,7 @@ import Testing
     #expect(
       try new.sent().map(\.id).sorted()
         == (0..<5).map { "after\($0)" } + (0..<3).map { "before\($0)" })
-    #expect(ingest.stop() == nil)
-    #expect(second.stop() == nil)
+    #expect(ingest.stop() == nil && second.stop() == nil)
   }
 
   /// The group's offset and the database's are those of a log that was longer.

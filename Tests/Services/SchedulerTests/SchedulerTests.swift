@@ -34,8 +34,7 @@ import Testing
     #expect(eventually(withinMilliseconds: 5_000) { scheduler.counter("loaded") == 0 })
     let records = try fixture.readAll(fixture.names.schedule)
     #expect(records.last?.value == nil && records.count == 2)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   /// `String` takes the ids of a pair for the same; Kafka, the database and APNs do not.
@@ -50,8 +49,7 @@ import Testing
     #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("scheduled") == 40 })
     #expect(try eventually(withinMilliseconds: 20_000) { try fixture.sent().count >= 40 })
     #expect(Set(try fixture.sent().map(\.id.exact)) == Set(ids))
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test func `a cancelled request is not sent, also when the cancellation came first`() throws {
@@ -72,8 +70,7 @@ import Testing
     usleep(500_000)
     #expect(try fixture.sent().map(\.id) == ["b"])
     #expect(scheduler.counter("cancelled") == 2)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test(arguments: [false, true])
@@ -98,8 +95,7 @@ import Testing
     usleep(300_000)
     #expect(Set(try fixture.sent().map(\.id)) == Set((0..<20).map { "r\($0)" }))
     #expect((second.counter("rebuilds") > 0) == isNewDisk)
-    #expect(ingest.stop() == nil)
-    #expect(second.stop() == nil)
+    #expect(ingest.stop() == nil && second.stop() == nil)
   }
 
   @Test func `a request that replaces another one by its id is the one that is sent`() throws {
@@ -113,8 +109,7 @@ import Testing
     #expect(try eventually(withinMilliseconds: 20_000) { try fixture.sent().count == 1 })
     let record = try fixture.readAll(fixture.names.notifications(.first))[0]
     #expect(record.value?.contains("\talert\t5\t") == true, "\(record.value ?? "")")
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test
@@ -140,8 +135,7 @@ import Testing
     #expect(try fixture.sent()[0].at >= due)
     let record = try fixture.readAll(fixture.names.schedule)[0]
     #expect(record.value?.hasPrefix("S1\t\((due / 1_000 + 1) * 1_000)\t\(due - 60_000)\t") == true)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test

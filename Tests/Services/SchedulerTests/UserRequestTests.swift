@@ -82,8 +82,7 @@ import Testing
     #expect(eventually(withinMilliseconds: 5_000) { scheduler.counter("loaded") == 0 })
     #expect(scheduler.counter("addressed") == 3 && scheduler.counter("without_device") == 1)
     #expect(scheduler.counter("devices_addressed") == 6)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test func `devices are those at the moment of sending, and a cancelled request has none`() throws
@@ -108,8 +107,7 @@ import Testing
     #expect(try fixture.sent().allSatisfy { $0.at >= due })
     usleep(300_000)
     #expect(try Self.summary(fixture, "cancelled") == nil)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test(arguments: DatabaseKind.allCases)
@@ -152,8 +150,7 @@ import Testing
     #expect(try Self.tokens(fixture, "a") == [Self.token(2)])
     #expect(try Self.summary(fixture, "b")?.reason == "no_device")
     #expect(eventually(withinMilliseconds: 5_000) { obstacle() == nil })
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test
@@ -186,7 +183,6 @@ import Testing
     #expect(scheduler.counter("people_failing") == 0 && scheduler.counter("people_waiting") == 0)
     usleep(300_000)
     #expect(try Self.summary(fixture, "cancelled") == nil)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 }

@@ -50,8 +50,7 @@ import Testing
     `broadcasts are published to their channel; receipts name it, refusals never touch a device token`()
     throws
   {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let none = try createChannel(rig, storesLast: false)
     let last = try createChannel(rig, storesLast: true)
     try rig.startSender()
@@ -95,8 +94,7 @@ import Testing
   }
 
   @Test func `go to a gateway of their own where one is set`() throws {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let channel = try createChannel(rig, storesLast: false)
     // Pushes would find nobody there.
     let other = "localhost:\(rig.simulator.address.port)"
@@ -106,8 +104,7 @@ import Testing
   }
 
   @Test func `broadcasts with a key that is no channel id are dead letters`() throws {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.startSender()
     try rig.send("not base64!", envelope(1))
     let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)

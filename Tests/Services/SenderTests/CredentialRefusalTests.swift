@@ -50,8 +50,7 @@ import Testing
   func `an id that ended by a setting is free again, also for a sender that starts later`(
     reason: String
   ) throws {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try refuse(rig, reason)
     let first = try rig.startSender()
     try send(rig)
@@ -76,8 +75,7 @@ import Testing
   }
 
   @Test func `an id that ended by a setting is free again for the sender that refused it`() throws {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try refuse(rig, "TopicDisallowed")
     try rig.startSender()
     try send(rig)
@@ -99,14 +97,11 @@ import Testing
   @Test func `what was refused is sent again from its receipts, once however often that is done`()
     throws
   {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let count = 30
     try rig.addFaults(#"[{"id":"any_answer","status":400,"reason":"TopicDisallowed"}]"#)
     try rig.startSender()
-    for number in 0..<count {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<count)
     #expect(try rig.receipts(count).allSatisfy { $0.outcome == .rejected })
     try rig.endFaults()
     let flags = ["--app", SenderRig.app, "--reason", "TopicDisallowed"]

@@ -14,8 +14,7 @@ import Testing
   @Test func `--ordered: one in flight per device, in order; other devices are not slowed`() throws
   {
     let gateway = try ScriptedGateway { _ in .accepted(after: 40) }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.startSender(["--ordered"], loops: 1, answering: gateway)
     let device = SenderRig.token(7)
     for number in 0..<50 { try rig.send(device, SenderRig.envelope(id: SenderRig.id(number))) }

@@ -42,9 +42,7 @@ private func gateway(
     try rig.send(SenderRig.token(50), SenderRig.envelope(id: SenderRig.id(50)))
     #expect(try rig.receipts(of: [50]).count == 1)
     let count = 20
-    for number in 0..<count {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<count)
     #expect(try rig.receipts(of: 2..<count).count == count - 2)
     #expect(gateway.count == count + 1)
     // The group says that it went on without us, as after a session's time-out.
@@ -74,9 +72,7 @@ private func gateway(
     let rig = try SenderRig(partitions: 2, embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()
-    for number in 0..<50 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<50)
     broker.inject(Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
     let sender = try rig.startSender()
     #expect(eventually(withinMilliseconds: 30_000) { sender.counter("beginnings_failed") > 0 })
@@ -97,13 +93,10 @@ private func gateway(
   {
     let silent = SenderRig.token(0)
     let gateway = try gateway(late: 600_000, of: [silent])
-    let rig = try SenderRig(partitions: 2)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 2, hasToken: true)
     let flags = ["--request-timeout", "5m", "--drain-timeout", "5m"]
     let first = try rig.startSender(flags, answering: gateway)
-    for number in 0..<20 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<20)
     #expect(try rig.receipts(of: 1..<20).count == 19)
     first.requestStop()
     #expect(!eventually(withinMilliseconds: 500) { first.hasEnded }, "it waits for the answer")
@@ -150,9 +143,7 @@ private func gateway(
     let sender = try rig.startSender(
       ["--request-timeout", "10m", "--drain-timeout", "10m", "--stop-timeout", "11m"],
       answering: gateway)
-    for number in 1...20 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(1..<21)
     #expect(try rig.receipts(of: 1...20).count == 20)
     #expect(try eventually { try rig.committed() == 20 })
     if hasHanging {

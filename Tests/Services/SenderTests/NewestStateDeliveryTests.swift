@@ -36,8 +36,7 @@ import Testing
       let isFirst = throttled.withLock { $0.remove(request.id) != nil }
       return isFirst ? .refused(429, "TooManyRequests") : .answer(.init(identifier: request.id))
     }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let sender = try rig.startSender(loops: 1, answering: gateway)
     let (one, other) = (SenderRig.token(1), SenderRig.token(2))
     try rig.send(one, state(1, "supersede=score"))
@@ -101,8 +100,7 @@ import Testing
         ? .refused(503, "ServiceUnavailable", retryAfter: 4)
         : .answer(.init(identifier: request.id))
     }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let first = try rig.startSender(loops: 1, answering: gateway)
     let token = SenderRig.token(1)
     // Others show that the gateway is well.

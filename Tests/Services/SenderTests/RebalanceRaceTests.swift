@@ -21,8 +21,7 @@ import Testing
     `from one sender to four and back under load: nothing is lost, no commit passes an open record`()
     throws
   {
-    let rig = try SenderRig(simulator: ["--latency", "20ms"])
-    try rig.publishToken()
+    let rig = try SenderRig(simulator: ["--latency", "20ms"], hasToken: true)
     let audit = try CommitAudit(rig)
     try rig.startSender()
     let count = 12_000

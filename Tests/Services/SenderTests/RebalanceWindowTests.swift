@@ -18,8 +18,7 @@ import Testing
   func `windows of partitions that stay are not read again; new ones are; repeats are recognized`(
     loops: Int
   ) throws {
-    let rig = try SenderRig(partitions: 4, embedded: true)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 4, embedded: true, hasToken: true)
     let count = 400
     let first = try rig.startSender(loops: loops)
     try rig.sendMany(0..<count)
@@ -63,8 +62,7 @@ import Testing
       let isFirst = seen.withLock { $0.insert(request.token).inserted }
       return isFirst && slowTokens.contains(request.token) ? .hold : .accepted()
     }
-    let rig = try SenderRig(partitions: 4, embedded: true)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 4, embedded: true, hasToken: true)
     let first = try rig.startSender(["--request-timeout", "5m"], loops: loops, answering: gateway)
     // A destination that has not answered yet is given one push, by each loop.
     let warm = slow + 50

@@ -27,8 +27,7 @@ import Testing
       default: .answer(.init(identifier: request.id))
       }
     }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.startSender(loops: 1, answering: gateway)
     try rig.sendMany(1..<4)
     let receipts = try rig.receipts(of: 1..<4)
@@ -53,8 +52,7 @@ import Testing
       request.token == SenderRig.token(1)
         ? .refused(429, "TooManyRequests", retryAfter: 40) : .refused(429, "TooManyRequests")
     }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.startSender(loops: 1, answering: gateway)
     try rig.sendMany(1..<3)
     // 40 s are more than the first topic waits, which is where the other one goes.

@@ -18,9 +18,7 @@ import Testing
   private func refusing(
     _ faults: [EmbeddedBroker.Fault], loops: Int = 1
   ) throws -> (rig: SenderRig, sender: RunningService) {
-    let rig = try SenderRig(partitions: 2, embedded: true)
-    KafkaLog.silence()
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 2, embedded: true, hasToken: true)
     try rig.sendMany(0..<Self.count)
     rig.fixture.broker!.inject(faults, into: .produce)
     return (rig, try rig.startSender(loops: loops))
@@ -58,9 +56,7 @@ import Testing
   }
 
   @Test func `a dead letter that its topic does not take is cut until it does`() throws {
-    let rig = try SenderRig(partitions: 1, embedded: true)
-    KafkaLog.silence()
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
     try rig.send("no device", String(repeating: "x", count: 100_000))
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
     rig.fixture.broker!.inject(Array(repeating: .messageTooLarge, count: 4), into: .produce)

@@ -29,9 +29,7 @@ import Testing
     try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.other"])
     try rig.startSender { $0.credentialWait = 1_500 }
     let count = 5
-    for number in 0..<count {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<count)
     func outcomes(_ receipts: Int) throws -> [Outcome: Int] {
       Dictionary(grouping: try rig.receipts(receipts), by: \.outcome).mapValues(\.count)
     }

@@ -32,7 +32,7 @@ final class SenderRig {
 
   init(
     simulator flags: [String] = [], unregistered: [Int] = [], partitions: Int = 4,
-    embedded: Bool = false, keys: Int = 1
+    embedded: Bool = false, keys: Int = 1, hasToken: Bool = false
   ) throws {
     fixture = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: fixture.prefix)
@@ -47,6 +47,7 @@ final class SenderRig {
     (simulator, simulatorContext) = try Self.startSimulator(
       in: folder, authority, key, flags, unregistered: unregistered, keys: keys)
     producer = try KafkaProducer(fixture.configuration)
+    if hasToken { try publishToken() }
   }
 
   /// The PEM file of the gateway's root.

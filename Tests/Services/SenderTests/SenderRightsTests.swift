@@ -12,8 +12,7 @@ import Testing
 @Suite(.onOwnThread) struct SenderRightsTests {
   private func place() throws -> (SenderRig, RestrictedUser) {
     KafkaLog.silence()
-    let rig = try SenderRig(partitions: 2, embedded: true)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 2, embedded: true, hasToken: true)
     let broker = try #require(rig.fixture.broker)
     return (rig, RestrictedUser(broker, rights: KafkaRights(of: .sender, rig.names).all))
   }

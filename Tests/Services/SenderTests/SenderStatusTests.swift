@@ -31,8 +31,7 @@ import Testing
   }
 
   @Test func `every outcome is counted by lane, environment and reason, with its latency`() throws {
-    let rig = try SenderRig(unregistered: [3])
-    try rig.publishToken()
+    let rig = try SenderRig(unregistered: [3], hasToken: true)
     let sender = try rig.startSender(loops: 1)
     for number in 0..<10 {
       try rig.send(

@@ -85,8 +85,7 @@ final class WebhookFixture {
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    _ = producer.drainDeliveries()
   }
 
   /// The committed offsets of an endpoint's group over the receipts, added up.

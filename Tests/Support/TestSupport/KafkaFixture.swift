@@ -119,8 +119,7 @@ public final class KafkaFixture {
     }
     if case .refused(let error) = result { throw error }
     guard producer.flush(timeoutMilliseconds: 10_000) else { throw KafkaFixtureTimeout() }
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    let deliveries = producer.drainDeliveries()
     if let error = deliveries[0].refused { throw error }
     return deliveries[0]
   }
