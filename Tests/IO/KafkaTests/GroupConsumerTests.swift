@@ -12,24 +12,22 @@ import Testing
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 1_000)
     let first = try GroupMember(fixture, group: "readers", topic: topic)
-    let all = try eventually {
+    try expectEventually {
       try first.serve()
       first.takeAll()
       return first.taken.count >= 1_000
     }
-    #expect(all)
     #expect(Set(first.taken) == Set((0..<1_000).map { String($0) }))
     first.commit()
     #expect(first.failedCommits == 0)
     first.close()
     try produceNumbers(fixture, topic, 100, from: 1_000)
     let second = try GroupMember(fixture, group: "readers", topic: topic)
-    let rest = try eventually {
+    try expectEventually {
       try second.serve()
       second.takeAll()
       return second.taken.count >= 100
     }
-    #expect(rest)
     #expect(Set(second.taken) == Set((1_000..<1_100).map { String($0) }))
     second.close()
   }
@@ -46,11 +44,10 @@ import Testing
     configuration.consumer.append(("max.poll.interval.ms", "\(bound)"))
     let member = try GroupMember(
       fixture, group: "readers", topic: fixture.name("numbers"), configuration)
-    #expect(
-      try eventually {
-        try member.serve()
-        return member.assignments == 1
-      })
+    try expectEventually {
+      try member.serve()
+      return member.assignments == 1
+    }
     let end = MonotonicClock.milliseconds() + UInt64(2 * bound)
     while MonotonicClock.milliseconds() < end {
       if takesRecords { member.takeAll() } else { try member.serve() }
@@ -99,33 +96,30 @@ import Testing
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 2_000)
     let first = try GroupMember(fixture, group: "readers", topic: topic)
-    let begun = try eventually {
+    try expectEventually {
       try first.serve()
       // One at a time: what waits is held back by not taking it, also through the rebalance.
       first.take(upTo: 1)
       return first.taken.count >= 100
     }
-    #expect(begun)
     let second = try GroupMember(fixture, group: "readers", topic: topic)
-    let divided = try eventually(withinMilliseconds: 20_000) {
+    try expectEventually(withinMilliseconds: 20_000) {
       try first.serve()
       try second.serve()
       first.take(upTo: 1)
       return first.owned.count == 2 && second.owned.count == 2
     }
-    #expect(divided)
     // One, unless a busy machine cost a member its session.
     #expect(first.revocations >= 1)
     try produceNumbers(fixture, topic, 500, from: 2_000)
     let wanted = Set((0..<2_500).map { String($0) })
-    let complete = try eventually(withinMilliseconds: 20_000) {
+    try expectEventually(withinMilliseconds: 20_000) {
       try first.serve()
       try second.serve()
       first.takeAll()
       second.takeAll()
       return Set(first.taken).union(second.taken) == wanted
     }
-    #expect(complete)
     #expect(Set(first.owned).isDisjoint(with: second.owned))
     first.close()
     second.close()
@@ -136,11 +130,10 @@ import Testing
     let fixture = try KafkaFixture(topics: [("numbers", 2)])
     let topic = fixture.name("numbers")
     let member = try GroupMember(fixture, group: "readers", topic: topic)
-    let owned = try eventually {
+    try expectEventually {
       try member.serve()
       return member.owned.count == 2
     }
-    #expect(owned)
     let signals = SourceSignals()
     let poller = try Poller()
     try poller.add(signals.fd, token: 1, .readable)
@@ -174,14 +167,13 @@ import Testing
     defer { consumer.close() }
     var errors: [KafkaError] = []
     var isAssigned = false
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        while let event = consumer.nextEvent() {
-          if case .error(let error) = event { errors.append(error) }
-          if case .assigned = event { isAssigned = true }
-        }
-        return isAssigned
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      while let event = consumer.nextEvent() {
+        if case .error(let error) = event { errors.append(error) }
+        if case .assigned = event { isAssigned = true }
+      }
+      return isAssigned
+    }
     let refusals = errors.filter(\.isOfMembership)
     #expect(refusals.count > 0)
     #expect(refusals.allSatisfy { $0.remedy?.contains("group.min.session.timeout.ms") == true })
@@ -226,12 +218,11 @@ import Testing
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 10)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
-    let read = try eventually {
+    try expectEventually {
       try member.serve()
       member.takeAll()
       return member.taken.count == 10
     }
-    #expect(read)
     let partition = TopicPartition(topic: topic, partition: 0)
     try member.consumer.commit([CommitRequest(partition, offset: 7, metadata: "A1.holes")])
     let committed = try member.consumer.committed([partition], timeoutMilliseconds: 5_000)
@@ -248,11 +239,10 @@ import Testing
     let topic = fixture.name("numbers")
     try produceNumbers(fixture, topic, 1)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
-    let owned = try eventually {
+    try expectEventually {
       try member.serve()
       return !member.owned.isEmpty
     }
-    #expect(owned)
     let partition = TopicPartition(topic: topic, partition: 0)
     try member.consumer.commitAsync([CommitRequest(partition, offset: 1)])
     var answer: GroupEvent?
@@ -274,11 +264,10 @@ import Testing
     let fixture = try KafkaFixture(topics: [("numbers", 1)])
     let topic = fixture.name("numbers")
     let member = try GroupMember(fixture, group: "readers", topic: topic)
-    let owned = try eventually {
+    try expectEventually {
       try member.serve()
       return !member.owned.isEmpty
     }
-    #expect(owned)
     for round in 0..<20 {
       member.takeAll()
       member.wakeup.clear()
@@ -306,12 +295,11 @@ import Testing
     try produceNumbers(fixture, topic, 3)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
     var batch = KafkaBatch(capacity: 10)
-    let read = try eventually {
+    try expectEventually {
       try member.serve()
       if let queue = member.queues.first { _ = queue.take(into: &batch, upTo: 10) }
       return batch.count == 3
     }
-    #expect(read)
     let begin = MonotonicClock.milliseconds()
     member.close()
     #expect(MonotonicClock.milliseconds() - begin < 5_000)
@@ -326,11 +314,10 @@ import Testing
     try produceNumbers(fixture, topic, 3)
     let member = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
     func awaitAssignment(_ count: Int) throws {
-      let isAssigned = try eventually(withinMilliseconds: 30_000) {
+      try expectEventually(withinMilliseconds: 30_000) {
         try member.serve()
         return member.assignments == count && !member.queues.isEmpty
       }
-      #expect(isAssigned)
     }
     try awaitAssignment(1)
     #expect(eventually { member.take(upTo: 10) > 0 })
@@ -343,11 +330,10 @@ import Testing
     #expect(member.consumer.knownEnds([TopicPartition(topic: topic, partition: 0)]).isEmpty)
     try member.consumer.rejoin()
     try awaitAssignment(2)
-    #expect(
-      eventually {
-        _ = member.take(upTo: 10)
-        return member.taken.count >= 6
-      })
+    expectEventually {
+      _ = member.take(upTo: 10)
+      return member.taken.count >= 6
+    }
     let place = TopicPartition(topic: topic, partition: 0)
     #expect(eventually { member.consumer.knownEnds([place]) == [place: 3] })
     member.close()
@@ -359,12 +345,11 @@ import Testing
     try produceNumbers(fixture, topic, 3)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
     var batch = KafkaBatch(capacity: 10)
-    let read = try eventually {
+    try expectEventually {
       try member.serve()
       if let queue = member.queues.first { _ = queue.take(into: &batch, upTo: 10) }
       return batch.count == 3
     }
-    #expect(read)
     let kept = batch[1]
     batch.keep(1)
     batch.release()

@@ -16,17 +16,16 @@ import Testing
     var offsets: [OffsetRangeReader.PartitionKey: [Int64]] = [:]
     var ends: Set<OffsetRangeReader.PartitionKey> = []
     var batch = KafkaBatch(capacity: 1_000)
-    #expect(
-      eventually {
-        stretches.poll(into: &batch, timeoutMilliseconds: 20)
-        for index in 0..<batch.count {
-          offsets[stretches.place(of: batch[index]), default: []].append(batch[index].offset)
-        }
-        batch.release()
-        ends.formUnion(stretches.drainFinished())
-        _ = stretches.drainSilent(forMilliseconds: patience)
-        return stretches.isDone
-      })
+    expectEventually {
+      stretches.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count {
+        offsets[stretches.place(of: batch[index]), default: []].append(batch[index].offset)
+      }
+      batch.release()
+      ends.formUnion(stretches.drainFinished())
+      _ = stretches.drainSilent(forMilliseconds: patience)
+      return stretches.isDone
+    }
     return (offsets, ends)
   }
 

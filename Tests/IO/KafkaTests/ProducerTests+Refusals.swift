@@ -94,7 +94,7 @@ extension ProducerTests {
     var tags: [UInt: Int] = [:]
     var deliveries: [Delivery] = []
     var accepted = 0
-    let isWaiting = eventually {
+    expectEventually {
       // One at a time: the embedded broker takes later sequence numbers after it refused an earlier one, and
       // librdkafka concludes that it has the earlier one, too.
       if producer.outstanding == 0, case .queued = produceOne(accepted, producer, topic) {
@@ -103,7 +103,6 @@ extension ProducerTests {
       deliveries += producer.drainDeliveries()
       return producer.trouble != nil
     }
-    #expect(isWaiting)
     #expect(producer.isFull)
     #expect(producer.trouble?.topics == [fixture.name("things")])
     #expect(producer.trouble?.error.remedy?.contains("topics create") == true)
@@ -135,11 +134,10 @@ extension ProducerTests {
     let number = Int(try #require(deliveries.first { $0.partition > 0 }).tag)
     broker!.inject(Array(repeating: .topicNotAuthorized, count: 100), into: .produce)
     _ = produceOne(number, producer, topic)
-    let isHeld = eventually(pauseMilliseconds: 1) {
+    expectEventually(pauseMilliseconds: 1) {
       deliveries += producer.drainDeliveries()
       return producer.trouble != nil
     }
-    #expect(isHeld)
     let port = try #require(bootstrap.split(separator: ":").last.flatMap { UInt16($0) })
     broker = nil
     broker = try EmbeddedBroker([.init("things", partitions: 1)], port: port)

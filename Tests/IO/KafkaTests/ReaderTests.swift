@@ -25,20 +25,18 @@ import Testing
         }
       }
     }
-    #expect(
-      eventually {
-        poll()
-        return table.isCaughtUp
-      })
+    expectEventually {
+      poll()
+      return table.isCaughtUp
+    }
     #expect(content.count == 9)
     #expect(content["k3"] == nil)
     #expect(content["k9"] == "v29")
     try fixture.produce(producer, handle, key: "k3", value: "again")
-    #expect(
-      eventually {
-        poll()
-        return content["k3"] == "again"
-      })
+    expectEventually {
+      poll()
+      return content["k3"] == "again"
+    }
     #expect(table.rebuilds == 0)
     table.close()
   }
@@ -47,11 +45,10 @@ import Testing
     let fixture = try KafkaFixture()
     let topic = try fixture.createTopic("table", partitions: 2, compacted: true)
     let table = try KafkaTable(fixture.configuration, topic: topic)
-    #expect(
-      eventually {
-        table.poll(timeoutMilliseconds: 20) { _, _ in }
-        return table.isCaughtUp
-      })
+    expectEventually {
+      table.poll(timeoutMilliseconds: 20) { _, _ in }
+      return table.isCaughtUp
+    }
     table.close()
   }
 
@@ -63,7 +60,7 @@ import Testing
     try produceNumbers(fixture, topic, 5, from: 100)
     var batch = KafkaBatch(capacity: 100)
     var seen: Set<String> = []
-    let complete = eventually {
+    expectEventually {
       _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
       for index in 0..<batch.count {
         seen.insert(String(decoding: batch[index].value, as: UTF8.self))
@@ -71,7 +68,6 @@ import Testing
       batch.release()
       return seen.count >= 5
     }
-    #expect(complete)
     #expect(seen == ["100", "101", "102", "103", "104"])
     #expect(tail.missed == 0)
     tail.close()
@@ -102,24 +98,22 @@ import Testing
     var batch = KafkaBatch(capacity: 100)
     var last: Int64 = -1
     var count = 0
-    let complete = eventually {
+    expectEventually {
       _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
       for index in 0..<batch.count { last = max(last, batch[index].offset) }
       count += batch.count
       batch.release()
       return last == Int64(total - 1)
     }
-    #expect(complete)
     #expect(count + tail.missed == total)
     tail.close()
     // A reader that comes after the drop from offset 0 is told as well.
     let late = try KafkaTail(fixture.configuration, topic: topic, from: .offsets([0: 0]))
-    let told = eventually {
+    expectEventually {
       _ = late.poll(into: &batch, timeoutMilliseconds: 20)
       batch.release()
       return late.missed > 0
     }
-    #expect(told)
     #expect(late.missed == Int(marks.low))
     late.close()
   }

@@ -19,23 +19,21 @@ struct StaticMembershipTests {
     let stays = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
     var leaves: GroupMember? = try GroupMember(
       fixture, group: "readers", topic: topic, instanceID: "two")
-    let isDivided = try eventually(withinMilliseconds: 30_000) {
+    try expectEventually(withinMilliseconds: 30_000) {
       try stays.serve()
       try leaves?.serve()
       return stays.owned.count == 2 && leaves?.owned.count == 2
     }
-    #expect(isDivided)
     let before = Set(leaves?.owned ?? [])
     let revocations = stays.revocations
     leaves?.close()
     leaves = nil
     let again = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "two")
-    let isBack = try eventually(withinMilliseconds: 5_000) {
+    try expectEventually(withinMilliseconds: 5_000) {
       try stays.serve()
       try again.serve()
       return again.owned.count == 2
     }
-    #expect(isBack)
     #expect(Set(again.owned) == before)
     #expect(stays.revocations == revocations)
     again.close()
@@ -46,18 +44,16 @@ struct StaticMembershipTests {
     let fixture = try KafkaFixture(topics: [("numbers", 2)])
     let topic = fixture.name("numbers")
     let first = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
-    let isAlone = try eventually(withinMilliseconds: 30_000) {
+    try expectEventually(withinMilliseconds: 30_000) {
       try first.serve()
       return first.owned.count == 2
     }
-    #expect(isAlone)
     let second = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
-    let isFenced = try eventually(withinMilliseconds: 30_000) {
+    try expectEventually(withinMilliseconds: 30_000) {
       try first.serve()
       try second.serve()
       return first.errors.contains(where: \.isFatal)
     }
-    #expect(isFenced)
     first.close()
     second.close()
   }

@@ -205,10 +205,9 @@ private let lines = "application/x-ndjson"
     let fixture = try APIFixture(
       keys: "[\(entry("shop", apps: "\"*\"", #","expires":"\#(time)""#))]")
     let client = try stream(fixture)
-    #expect(
-      eventually {
-        (try? fixture.post(request(), key: "shop").text.contains("has expired")) == true
-      })
+    expectEventually {
+      (try? fixture.post(request(), key: "shop").text.contains("has expired")) == true
+    }
     send(client, request())
     #expect(eventually { (try? self.statuses(client)) != nil })
   }

@@ -216,12 +216,11 @@ import Testing
         "POST", "campaigns", Self.body(name, app: app, more: #","pace":"5/s""#), key: "operator")
       return (answer.status, answer.text)
     }
-    #expect(
-      try eventually {
-        let answer = try start("more", Self.app)
-        return answer.status == 409
-          && answer.text.contains("\(PaceRoom.groupsOfAppAtMost) groups of \(Self.app)")
-      })
+    try expectEventually {
+      let answer = try start("more", Self.app)
+      return answer.status == 409
+        && answer.text.contains("\(PaceRoom.groupsOfAppAtMost) groups of \(Self.app)")
+    }
     #expect(try start("other", "com.example.news").status == 202)
     let put = try fixture.send(
       "PUT", "paces/group/x?app=\(Self.app)", #"{"rate":"5/s"}"#, key: "operator")

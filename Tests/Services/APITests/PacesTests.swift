@@ -97,11 +97,10 @@ import Testing
     // A group is of the key's one app, unless the query names it.
     #expect(try status("PUT", "/group/x", "pacer") == 202)
     #expect(try status("PUT", "/group/x", "operator") == 400)
-    #expect(
-      try eventually {
-        let list = try fixture.send("GET", "paces", key: "pacer").text
-        return try APIFixture.json(list)["paces"]?.array?.count == 3
-      })
+    try expectEventually {
+      let list = try fixture.send("GET", "paces", key: "pacer").text
+      return try APIFixture.json(list)["paces"]?.array?.count == 3
+    }
   }
 
   @Test func `refusals name what is wrong`() throws {

@@ -36,11 +36,10 @@ import Testing
       #expect(eventually(withinMilliseconds: 60_000) { count("database_retries") > retries })
       try server.start()
     }
-    #expect(
-      try eventually(withinMilliseconds: 60_000) {
-        try fixture.committed(fixture.names.feedback) == 3_001
-          && fixture.committed(fixture.names.devices) == 3_000
-      })
+    try expectEventually(withinMilliseconds: 60_000) {
+      try fixture.committed(fixture.names.feedback) == 3_001
+        && fixture.committed(fixture.names.devices) == 3_000
+    }
     let after = try TokenStoreReader(location)
     #expect(try eventually(withinMilliseconds: 20_000) { try after.invalidCount() == 3_001 })
     #expect(try after.deviceCount() == 3_001)

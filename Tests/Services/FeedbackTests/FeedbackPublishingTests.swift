@@ -30,10 +30,9 @@ import Testing
     #expect(try fixture.committed(fixture.names.feedback) <= 0)
     broker.clearFaults(of: .produce)
     #expect(try fixture.published(keys: 20).count == 20)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.committed(fixture.names.feedback) == 20
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.committed(fixture.names.feedback) == 20
+    }
   }
 
   @Test

@@ -108,16 +108,14 @@ import Testing
     let location = try server.newDatabase("tokens")
     let service = try fixture.start(database: location)
     defer { service.stop() }
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? TokenStoreReader(location).state()) == .complete(generation: 2)
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? TokenStoreReader(location).state()) == .complete(generation: 2)
+    }
     #expect(obstacle(service, "database") == nil)
     try server.setReadOnly(true)
-    #expect(
-      eventually(withinMilliseconds: 10_000) {
-        obstacle(service, "database")?.contains("default_transaction_read_only") == true
-      })
+    expectEventually(withinMilliseconds: 10_000) {
+      obstacle(service, "database")?.contains("default_transaction_read_only") == true
+    }
     try server.setReadOnly(false)
     #expect(eventually(withinMilliseconds: 15_000) { obstacle(service, "database") == nil })
   }

@@ -44,10 +44,9 @@ import Testing
     try fixture.send([Fixture.feedback(Fixture.device(1))])
     var service = try fixture.start(flags: ["--keep-receipts", "7d"])
     #expect(fixture.invalid(atLeast: 1).count == 1)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.committed(fixture.names.receipts, partitions: 2) == 13
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.committed(fixture.names.receipts, partitions: 2) == 13
+    }
     #expect(service.counter("receipts_kept") == 601)
     #expect(service.counter("receipts_unusable") == 1)
     #expect(try TokenStoreReader(fixture.database).deviceCounts() == DeviceCounts(invalid: 1))
@@ -60,10 +59,9 @@ import Testing
     try produce(fixture, [[Self.line(15, at: now)]])
     service = try fixture.start(flags: ["--keep-receipts", "7d"])
     defer { service.stop() }
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try queries.outcomes(of: "order-7", apps: nil, limit: 10).count == 3
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try queries.outcomes(of: "order-7", apps: nil, limit: 10).count == 3
+    }
     let id = "00000000-0000-4000-8000-00000000000f"
     #expect(try queries.outcomes(of: id.exact, apps: nil, limit: 10).count == 2)
     #expect(try queries.receiptKeeping()?.retention == 7 * 86_400_000)

@@ -35,9 +35,8 @@ import Testing
     #expect(eventually { service.counter("lost_to_retention") == low - 1 })
     #expect(service.counter("lost_to_retention") == low - 1)
     #expect(fixture.invalid(atLeast: 10).count == 10)
-    #expect(
-      try eventually {
-        try fixture.committed(fixture.names.feedback, partitions: 1) == Int64(count + 1)
-      })
+    try expectEventually {
+      try fixture.committed(fixture.names.feedback, partitions: 1) == Int64(count + 1)
+    }
   }
 }

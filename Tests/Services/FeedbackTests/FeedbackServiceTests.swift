@@ -43,11 +43,10 @@ import Testing
     }
     let service = try fixture.start()
     defer { service.stop() }
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.committed(fixture.names.feedback, partitions: 1) == 2
-          && fixture.committed(fixture.names.devices, partitions: 1) == 1
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.committed(fixture.names.feedback, partitions: 1) == 2
+        && fixture.committed(fixture.names.devices, partitions: 1) == 1
+    }
     #expect(service.counter("feedback") == 1)
     #expect(service.counter("lost_to_retention") == 0)
   }
@@ -226,12 +225,11 @@ import Testing
     let devices = (1...60).map { Fixture.device($0) }
     try fixture.send(devices.map { DeviceRecord(device: $0, event: .registered(at: 5_000)) })
     try fixture.send(devices.map { Fixture.feedback($0) })
-    #expect(
-      try eventually(withinMilliseconds: 30_000) {
-        let read = try fixture.committed(fixture.names.feedback, partitions: 3)
-        let registered = try fixture.committed(fixture.names.devices, partitions: 3)
-        return read == 60 && registered == 60
-      })
+    try expectEventually(withinMilliseconds: 30_000) {
+      let read = try fixture.committed(fixture.names.feedback, partitions: 3)
+      let registered = try fixture.committed(fixture.names.devices, partitions: 3)
+      return read == 60 && registered == 60
+    }
     #expect(services.allSatisfy { $0.failure == nil })
     #expect(services.reduce(0) { $0 + $1.counter("invalidated") } == 0)
     #expect(try TokenStoreReader(fixture.database).invalidCount() == 0)

@@ -76,20 +76,18 @@ import Testing
     #expect(try Self.summary(fixture, "early")?.addressed == 0)
     try Self.register(store, 2, at: WallClock.milliseconds(), activity: "order-1")
     try Self.register(store, 3, at: WallClock.milliseconds(), activity: "order-2")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try Self.keys(fixture, "early") == [Self.token(2)]
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try Self.keys(fixture, "early") == [Self.token(2)]
+    }
     try Self.send(fixture, "update", "update")
     try Self.send(fixture, "end", "end")
     #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "end") != nil })
     #expect(try Self.keys(fixture, "update") == [Self.token(2)])
     #expect(try Self.keys(fixture, "end") == [Self.token(2)])
     try Self.register(store, 4, at: WallClock.milliseconds(), activity: "order-1")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try Self.keys(fixture, "end").contains(Self.token(4))
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try Self.keys(fixture, "end").contains(Self.token(4))
+    }
     #expect(!(try Self.keys(fixture, "update").contains(Self.token(4))), "only the last state")
     #expect(try fixture.receipts().count { $0.outcome == .addressed } == 4)
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
@@ -111,19 +109,16 @@ import Testing
     usleep(1_500_000)
     #expect(try Self.summary(fixture, "start") == nil)
     try Self.register(store, 1, at: WallClock.milliseconds(), activity: nil)
-    #expect(
-      try eventually(withinMilliseconds: 9_000) {
-        try Self.summary(fixture, "start")?.addressed == 1
-      })
-    #expect(
-      try eventually(withinMilliseconds: 5_000) {
-        try Self.keys(fixture, "start") == [Self.token(1)]
-      })
+    try expectEventually(withinMilliseconds: 9_000) {
+      try Self.summary(fixture, "start")?.addressed == 1
+    }
+    try expectEventually(withinMilliseconds: 5_000) {
+      try Self.keys(fixture, "start") == [Self.token(1)]
+    }
     // Both were to the same person, and each is sent once.
-    #expect(
-      try eventually(withinMilliseconds: 5_000) {
-        try Self.keys(fixture, "never") == [Self.token(1)]
-      })
+    try expectEventually(withinMilliseconds: 5_000) {
+      try Self.keys(fixture, "never") == [Self.token(1)]
+    }
     usleep(1_500_000)
     #expect(try fixture.receipts().count { $0.outcome == .addressed } == 2)
     #expect(try Self.keys(fixture, "start") == [Self.token(1)])
@@ -139,17 +134,15 @@ import Testing
     let scheduler = try fixture.scheduler(
       fixture.folder.file("schedule.db"), ["--devices", location])
     try Self.send(fixture, "start", "start_or_update", more: Self.start, payload: "start")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try Self.summary(fixture, "start")?.addressed == 0
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try Self.summary(fixture, "start")?.addressed == 0
+    }
     // It does not run: the next one starts it.
     try Self.register(store, 1, at: WallClock.milliseconds(), activity: nil)
     try Self.send(fixture, "again", "start_or_update", more: Self.start, payload: "start")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try Self.keys(fixture, "again") == [Self.token(1)]
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try Self.keys(fixture, "again") == [Self.token(1)]
+    }
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
@@ -188,10 +181,9 @@ import Testing
     #expect(try isSent("d", to: 2, as: "end"))
     try send("e", "start_or_update")
     #expect(try isSent("e", to: 1, as: "start"))
-    #expect(
-      try eventually(withinMilliseconds: 10_000) {
-        try fixture.receipts().count { $0.outcome == .addressed && $0.addressed == 1 } == 5
-      })
+    try expectEventually(withinMilliseconds: 10_000) {
+      try fixture.receipts().count { $0.outcome == .addressed && $0.addressed == 1 } == 5
+    }
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 

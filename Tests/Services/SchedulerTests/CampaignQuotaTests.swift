@@ -43,15 +43,13 @@ import Testing
       (try? TokenStoreReader(database).campaigns())?.compactMap { CampaignRecord(stored: $0.value) }
         ?? []
     }
-    #expect(
-      try eventually(withinMilliseconds: 30_000) {
-        try campaigns().count { $0.progress.note?.hasPrefix("it waits: ") == true } == 5
-      })
+    try expectEventually(withinMilliseconds: 30_000) {
+      try campaigns().count { $0.progress.note?.hasPrefix("it waits: ") == true } == 5
+    }
     try Self.start(fixture, "c0", app: "com.example.few")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try paces().contains("pace:group:com.example.few:production:c0")
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try paces().contains("pace:group:com.example.few:production:c0")
+    }
     let ofMany = try paces().count { $0.hasPrefix("pace:group:com.example.many:") }
     #expect(ofMany == PaceRoom.groupsOfAppAtMost)
     #expect(try campaigns().count { $0.progress.hasSetPace } == PaceRoom.groupsOfAppAtMost + 1)

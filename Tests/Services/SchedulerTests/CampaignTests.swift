@@ -99,10 +99,9 @@ import Testing
     let database = fixture.folder.file("schedule.db")
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     try Self.start(fixture, Self.campaign("sale"))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "sale"))??.progress.state == .done
-      })
+    expectEventually(withinMilliseconds: 30_000) {
+      (try? Self.shown(database, "sale"))??.progress.state == .done
+    }
     let progress = try #require(try Self.shown(database, "sale")).progress
     #expect(progress.total == 2_500 && progress.addressed == 2_500)
     #expect(scheduler.counter("campaign_devices") == 2_500)
@@ -117,10 +116,9 @@ import Testing
     let other = fixture.folder.file("other.db")
     let second = try fixture.scheduler(other, ["--devices", devices])
     #expect(eventually(withinMilliseconds: 30_000) { second.counter("restored") == 1 })
-    #expect(
-      eventually(withinMilliseconds: 10_000) {
-        (try? Self.shown(other, "sale"))??.progress.state == .done
-      })
+    expectEventually(withinMilliseconds: 10_000) {
+      (try? Self.shown(other, "sale"))??.progress.state == .done
+    }
     usleep(300_000)
     // The start is told, and what was written again behind it is not written again.
     #expect(second.counter("campaigns_started_again") == 1 && second.counter("restored") == 1)
@@ -166,29 +164,26 @@ import Testing
       eventually(withinMilliseconds: 20_000) { scheduler.counter("partitions_assigned") == 2 })
     // The pause is older than the campaign: it concerned another one.
     try Self.start(fixture, campaign)
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.state == .done
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? Self.shown(database, "sale"))??.progress.state == .done
+    }
     let soon = WallClock.milliseconds() / 1_000 + 2
     try Self.start(fixture, Self.campaign("held", more: #","send_at":\#(soon)"#))
     try Self.control(fixture, "held", "paused")
     while WallClock.milliseconds() < soon * 1_000 + 500 { usleep(50_000) }
     #expect(try Self.shown(database, "held")?.progress.state == .scheduled)
     try Self.control(fixture, "held", nil)
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "held"))??.progress.state == .done
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? Self.shown(database, "held"))??.progress.state == .done
+    }
     // It waits for its time meanwhile.
     let time = WallClock.milliseconds() / 1_000 + 3_600
     try Self.start(fixture, Self.campaign("later", more: #","send_at":\#(time)"#))
     usleep(5_000)
     try Self.control(fixture, "later", "cancelled")
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "later"))??.progress.state == .cancelled
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? Self.shown(database, "later"))??.progress.state == .cancelled
+    }
     #expect(try #require(try Self.shown(database, "later")).progress.reason == "cancelled by ann")
     #expect(scheduler.counter("campaign_devices") == 100)
     #expect(scheduler.stop() == nil)
@@ -203,10 +198,9 @@ import Testing
     try Self.fill(devices, devices: 600)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     try Self.start(fixture, Self.campaign("sale", more: #","pace":"2/s""#))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "sale"))??.progress.addressed == 60
-      })
+    expectEventually(withinMilliseconds: 30_000) {
+      (try? Self.shown(database, "sale"))??.progress.addressed == 60
+    }
     #expect(try #require(try Self.shown(database, "sale")).progress.hasSetPace)
     let pace = try #require(try fixture.readAll(fixture.names.controls).first)
     #expect(pace.key == "pace:group:\(Self.app):production:sale")
@@ -219,16 +213,14 @@ import Testing
     // Outcomes make room: as many again, and no more.
     let outcomes = (0..<12).map { _ in Self.line("sale") }
     try fixture.produce(fixture.names.receipts, outcomes.joined(separator: "\n"))
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.addressed == 72
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? Self.shown(database, "sale"))??.progress.addressed == 72
+    }
     // A pause, and a device that loses its tag meanwhile is not addressed afterwards.
     try Self.control(fixture, "sale", "paused")
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.isPaused == true
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? Self.shown(database, "sale"))??.progress.isPaused == true
+    }
     try fixture.produce(fixture.names.receipts, outcomes.joined(separator: "\n"))
     usleep(500_000)
     #expect(try Self.shown(database, "sale")?.progress.addressed == 72)
@@ -242,16 +234,14 @@ import Testing
           history: DeviceHistory()))
     }
     try Self.control(fixture, "sale", nil)
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.addressed == 84
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? Self.shown(database, "sale"))??.progress.addressed == 84
+    }
     // A cancellation holds at once: nobody else is addressed.
     try Self.control(fixture, "sale", "cancelled")
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.state == .cancelled
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? Self.shown(database, "sale"))??.progress.state == .cancelled
+    }
     try fixture.produce(fixture.names.receipts, outcomes.joined(separator: "\n"))
     usleep(500_000)
     #expect(try Self.shown(database, "sale")?.progress.addressed == 84)
@@ -282,10 +272,9 @@ import Testing
       fixture.names.controls, key: "holder:key shop",
       #"{"ended":true,"at":\#(WallClock.milliseconds()),"by":"martlet-api"}"#)
     #expect(eventually(withinMilliseconds: 30_000) { scheduler.counter("cancelled") == 1 })
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.state == .cancelled
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? Self.shown(database, "sale"))??.progress.state == .cancelled
+    }
     #expect(
       try Self.shown(database, "sale")?.progress.reason
         == "cancelled by the removal of API key shop")
@@ -295,10 +284,9 @@ import Testing
     var again = try Self.campaign("again")
     again.by = "key shop"
     try Self.start(fixture, again)
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "again"))??.progress.state == .done
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? Self.shown(database, "again"))??.progress.state == .done
+    }
     #expect(scheduler.stop() == nil && ingest.stop() == nil)
   }
 
@@ -317,14 +305,12 @@ import Testing
     try fixture.produce(
       fixture.names.controls, key: "\(other.key)", #"{"paused":true,"at":\#(own.at + 60_000)}"#)
     try Self.start(fixture, own)
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "sale", app: Self.app))??.progress.addressed == 30
-      })
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale", app: "com.example.other"))??.progress.isPaused == true
-      })
+    expectEventually(withinMilliseconds: 30_000) {
+      (try? Self.shown(database, "sale", app: Self.app))??.progress.addressed == 30
+    }
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? Self.shown(database, "sale", app: "com.example.other"))??.progress.isPaused == true
+    }
     #expect(scheduler.counter("campaigns_started_again") == 0)
     #expect(scheduler.stop() == nil)
   }

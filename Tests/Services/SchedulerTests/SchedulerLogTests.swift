@@ -50,10 +50,9 @@ import Testing
     _ = eventually(withinMilliseconds: 20_000) { interrupted.counter("written_again") > 0 }
     #expect(interrupted.stop() == nil)
     let second = try new.scheduler(path)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        Set(try new.readAll(new.names.schedule).map(\.key)).count == count
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      Set(try new.readAll(new.names.schedule).map(\.key)).count == count
+    }
     try new.cancel("r3")
     #expect(eventually(withinMilliseconds: 10_000) { second.counter("cancelled") == 1 })
     #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= count - 1 })

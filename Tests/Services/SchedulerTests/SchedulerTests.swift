@@ -24,10 +24,9 @@ import Testing
     try fixture.request("later", sendAt: due)
     #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("scheduled") == 1 })
     #expect(try fixture.sent().map(\.id) == ["now"])
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.sent().contains { $0.id == "later" }
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.sent().contains { $0.id == "later" }
+    }
     let sent = try fixture.sent().filter { $0.id == "later" }
     #expect(sent.count == 1 && sent[0].at >= due && sent[0].at < due + 2_000, "\(sent) \(due)")
     // The row has gone, and the topic ends with a tombstone.

@@ -65,10 +65,9 @@ import Testing
     try Self.send(fixture, "b", #""users":["ann","bob","ann","carl"]"#)
     try Self.send(fixture, "c", #""user":"carl""#)
     try Self.send(fixture, "d", #""user":"ann","type":"voip""#)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.receipts().count { $0.outcome == .addressed } == 4
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.receipts().count { $0.outcome == .addressed } == 4
+    }
     #expect(try Self.tokens(fixture, "a") == [1, 2].map(Self.token))
     #expect(try Self.tokens(fixture, "b") == [1, 2, 4].map(Self.token))
     #expect(try Self.tokens(fixture, "c").isEmpty)
@@ -143,10 +142,9 @@ import Testing
       _ = try store.removeOldRows(after: nil, limit: 1_000)
       try store.setComplete(at: 9)
     }
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.receipts().count { $0.outcome == .addressed } == 2
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.receipts().count { $0.outcome == .addressed } == 2
+    }
     #expect(try Self.tokens(fixture, "a") == [Self.token(2)])
     #expect(try Self.summary(fixture, "b")?.reason == "no_device")
     #expect(eventually(withinMilliseconds: 5_000) { obstacle() == nil })
@@ -165,10 +163,9 @@ import Testing
     #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("people_waiting") == 2 })
     #expect(scheduler.counter("people_failing") == 1)
     try fixture.request("other", sendAt: WallClock.milliseconds() + 1_500)
-    #expect(
-      try eventually(withinMilliseconds: 15_000) {
-        try fixture.sent().contains { $0.id == "other" }
-      })
+    try expectEventually(withinMilliseconds: 15_000) {
+      try fixture.sent().contains { $0.id == "other" }
+    }
     try fixture.cancel("cancelled")
     #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("cancelled") == 1 })
     let store = try TokenStore(location, now: 1)

@@ -49,10 +49,9 @@ private func gateway(
     broker.inject([.illegalGeneration], into: .heartbeat)
     #expect(eventually { sender.counter("assignments_lost") == 1 })
     // Assigned again, both that were open are sent again, and one of them is answered.
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        gateway.requests.filter { $0.token == hanging }.count == 2
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      gateway.requests.filter { $0.token == hanging }.count == 2
+    }
     #expect(try eventually { try rig.committed() == 2 })
     #expect(gateway.requests.allSatisfy { $0.token != hanging || $0.answeredAt == 0 })
     // Now the late answers come.

@@ -78,10 +78,9 @@ import Testing
     #expect(value("martlet_sender_streams_limit{environment=\"sandbox\"}", sender) ?? 0 > 1)
     let issued =
       "martlet_sender_provider_token_issued_timestamp_seconds{credential=\"TEAM000001/KEY0000001/any\"}"
-    #expect(
-      eventually {
-        value(issued, sender).map { abs($0 - Double(WallClock.seconds())) < 3_600 } == true
-      })
+    expectEventually {
+      value(issued, sender).map { abs($0 - Double(WallClock.seconds())) < 3_600 } == true
+    }
     #expect(value("martlet_sender_partitions_assigned", sender) ?? 0 > 4)
   }
 

@@ -29,16 +29,14 @@ import Testing
     let requests = try TokenRequests(fixture.configuration, names, context, wakeup: Wakeup())
     defer { requests.close() }
     requests.want(request(1))
-    #expect(
-      eventually {
-        requests.turn()
-        return context.counters.sums.contains { $0.name == "refused_by_kafka" && $0.value == 2 }
-      })
-    #expect(
-      try eventually {
-        requests.turn()
-        return try fixture.read(names.tokenRequests, count: 1, timeoutMilliseconds: 50).count == 1
-      })
+    expectEventually {
+      requests.turn()
+      return context.counters.sums.contains { $0.name == "refused_by_kafka" && $0.value == 2 }
+    }
+    try expectEventually {
+      requests.turn()
+      return try fixture.read(names.tokenRequests, count: 1, timeoutMilliseconds: 50).count == 1
+    }
   }
 
   @Test

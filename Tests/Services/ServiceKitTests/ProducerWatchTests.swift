@@ -56,10 +56,7 @@ import Testing
     #expect(try readiness() == "503 Kafka has not acknowledged a record for 12 s")
     #expect(try metric("martlet_kafka_unacknowledged_seconds") == 12)
     fixture.broker!.clearFaults(of: .produce)
-    #expect(
-      eventually {
-        !producer.drainDeliveries().isEmpty
-      })
+    expectEventually { !producer.drainDeliveries().isEmpty }
     watch.turn(producer, now: 13_000)
     #expect(try readiness() == "200" && metric("martlet_kafka_unacknowledged_seconds") == 0)
   }

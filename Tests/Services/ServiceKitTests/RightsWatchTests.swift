@@ -111,20 +111,18 @@ import Testing
       deliveries += producer.drainDeliveries()
       watch.turn(producer, now: MonotonicClock.milliseconds())
     }
-    #expect(
-      eventually {
-        turn()
-        return place.obstacle == "needs Write on topic \(place.names.providerTokens)"
-      })
+    expectEventually {
+      turn()
+      return place.obstacle == "needs Write on topic \(place.names.providerTokens)"
+    }
     #expect(counter("refused_by_kafka", place) > 0 && counter("producers_refused", place) == 1)
     place.user.grant(.write, topic)
     var isHanded = false
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        turn()
-        if !isHanded, case .queued = produce("x", producer, output) { isHanded = true }
-        return place.obstacle == nil && !deliveries.isEmpty
-      })
+    expectEventually(withinMilliseconds: 30_000) {
+      turn()
+      if !isHanded, case .queued = produce("x", producer, output) { isHanded = true }
+      return place.obstacle == nil && !deliveries.isEmpty
+    }
     #expect(deliveries.first?.refused == nil)
   }
 

@@ -18,11 +18,10 @@ import Testing
     fixture.broker!.inject(Array(repeating: .messageTooLarge, count: 2), into: .produce)
     #expect(try producer.produce(topic, key: nil, value: [1], as: "refused"))
     var answers: [TaggedProducer<String>.Answer] = []
-    #expect(
-      eventually {
-        answers += producer.drainAnswers()
-        return answers.count == 1
-      })
+    expectEventually {
+      answers += producer.drainAnswers()
+      return answers.count == 1
+    }
     #expect(answers.first?.tag == "refused" && answers.first?.refused != nil)
     #expect(answers.first?.problem?.contains("a record of 1 bytes") == true)
     #expect(try producer.produce(topic, key: [2], value: nil, as: "tombstone"))

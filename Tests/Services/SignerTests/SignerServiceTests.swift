@@ -107,10 +107,9 @@ import Testing
     first.stop()
     #expect(eventually(withinMilliseconds: 20_000) { second.isOwner })
     try request(fixture, reason: "ExpiredProviderToken")
-    #expect(
-      eventually {
-        second.context.counters.sums.contains { $0.name == "requests" && $0.value == 1 }
-      })
+    expectEventually {
+      second.context.counters.sums.contains { $0.name == "requests" && $0.value == 1 }
+    }
     letPass(milliseconds: 1_000)
     #expect(try fixture.tokens(atLeast: 1).count == 1, "none is minted early")
   }

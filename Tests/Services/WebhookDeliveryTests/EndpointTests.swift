@@ -59,10 +59,9 @@ import Testing
       fixture.names.invalidTokens,
       [(name, #"{\#(device),"invalid_since":1,"reason":"Unregistered","at":2,"alive_from":3}"#)])
     try fixture.produce(fixture.names.devices, [(name, #"{\#(device),"registered_at":4}"#)])
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        outcomes.ids() == ["b"] && tokens.requests.flatMap(\.events).count == 2
-      })
+    expectEventually(withinMilliseconds: 30_000) {
+      outcomes.ids() == ["b"] && tokens.requests.flatMap(\.events).count == 2
+    }
     #expect(
       Set(tokens.requests.flatMap(\.events).compactMap { $0["type"]?.string })
         == ["token.invalidated", "token.registered"])
@@ -116,10 +115,9 @@ import Testing
     }
     #expect(try eventually { try failing() == 3 })
     #expect(try failing(["endpoint": "good"]) == 0)
-    #expect(
-      try eventually {
-        try webhooks.metrics.sum("martlet_webhooks_events_total", ["endpoint": "good"]) == 100
-      })
+    try expectEventually {
+      try webhooks.metrics.sum("martlet_webhooks_events_total", ["endpoint": "good"]) == 100
+    }
   }
 
   @Test func `an endpoint that comes back gets everything once more`() throws {
@@ -131,10 +129,7 @@ import Testing
     #expect(eventually(withinMilliseconds: 30_000) { first.ids().count == 10 })
     first.stop()
     try fixture.receipts(numbers(10..<200))
-    #expect(
-      eventually {
-        (try? webhooks.metrics.sum("martlet_webhooks_endpoint_failing")) == 1
-      })
+    expectEventually { (try? webhooks.metrics.sum("martlet_webhooks_endpoint_failing")) == 1 }
     #expect(try webhooks.metrics.sum("martlet_webhooks_oldest_event_seconds") > 0)
     let second = try HookReceiver(port: port)
     #expect(
@@ -176,10 +171,9 @@ import Testing
       WebhookFixture.subscription("long", long.url), WebhookFixture.subscription("slow", slow.url),
     ])
     try fixture.receipts(["a"])
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? fixture.committed("long")) == 1 && (try? fixture.committed("slow")) == 1
-      })
+    expectEventually(withinMilliseconds: 30_000) {
+      (try? fixture.committed("long")) == 1 && (try? fixture.committed("slow")) == 1
+    }
     #expect(long.requests.count == 1 && slow.requests.count == 1)
     _ = webhooks
   }

@@ -78,18 +78,17 @@ import Testing
     defer { tail.close() }
     var batch = KafkaBatch(capacity: 100)
     var (tokens, addressed) = (Set<String>(), 0)
-    #expect(
-      try eventually(withinMilliseconds: 60_000) {
-        _ = tail.poll(into: &batch, timeoutMilliseconds: 50)
-        for index in 0..<batch.count {
-          let value = String(decoding: batch[index].value, as: UTF8.self)
-          let some = try JSONDocument(value).root["tokens"]?.array?.compactMap(\.string) ?? []
-          addressed += some.count
-          tokens.formUnion(some)
-        }
-        batch.release()
-        return tokens.count == count
-      })
+    try expectEventually(withinMilliseconds: 60_000) {
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 50)
+      for index in 0..<batch.count {
+        let value = String(decoding: batch[index].value, as: UTF8.self)
+        let some = try JSONDocument(value).root["tokens"]?.array?.compactMap(\.string) ?? []
+        addressed += some.count
+        tokens.formUnion(some)
+      }
+      batch.release()
+      return tokens.count == count
+    }
     #expect(tokens == Set((0..<count).map(Self.token)))
     // A kill repeats ten pages at most, with the same ids.
     #expect(addressed <= count + 20_000)

@@ -114,11 +114,10 @@ import Testing
       try send("GET", "\(url)/v1/notifications/r\(number)?app=com.example.app").text
         .contains("\"scheduled\"")
     }
-    #expect(
-      try eventually(withinMilliseconds: 15_000) {
-        try targets.indices.allSatisfy { try isScheduled($0) }
-          && send("GET", "\(url)/v1/users/\(Self.name)").text.contains(Self.gone)
-      })
+    try expectEventually(withinMilliseconds: 15_000) {
+      try targets.indices.allSatisfy { try isScheduled($0) }
+        && send("GET", "\(url)/v1/users/\(Self.name)").text.contains(Self.gone)
+    }
     #expect(try files().isEmpty == false)
     var erased = try send("DELETE", "\(url)/v1/users/\(Self.name)")
     // Until the scheduler has noted that its database is complete.

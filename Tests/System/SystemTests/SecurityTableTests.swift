@@ -255,10 +255,9 @@ import Testing
         70,
         #","topic":"\#(Self.app)","status":410,"reason":"Unregistered","timestamp":\#(at),"#
           + #""apns_id":"\#(PipelineRig.id(70))","sent_at":\#(at),"at":\#(at)"#))
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try records(rig.names.invalidTokens, Self.deviceKey(70)) == 1
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try records(rig.names.invalidTokens, Self.deviceKey(70)) == 1
+    }
   }
 
   private func devices() throws {
@@ -268,12 +267,11 @@ import Testing
       Self.device(80, #","registered_at":\#(at),"user":"ann""#))
     // It gets what is sent to that user.
     var attempt = 0
-    #expect(
-      try eventually(withinMilliseconds: 30_000) {
-        attempt += 1
-        try send("u\(attempt)", to: #""user":"ann""#)
-        return try outcomes("u\(attempt)", withinMilliseconds: 3_000).contains("delivered")
-      })
+    try expectEventually(withinMilliseconds: 30_000) {
+      attempt += 1
+      try send("u\(attempt)", to: #""user":"ann""#)
+      return try outcomes("u\(attempt)", withinMilliseconds: 3_000).contains("delivered")
+    }
   }
 
   private func invalidTokens() throws {
@@ -284,12 +282,11 @@ import Testing
         90, #","invalid_since":\#(at),"reason":"Unregistered","at":\#(at),"alive_from":\#(at + 1)"#)
     )
     var attempt = 0
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        attempt += 1
-        try send("i\(attempt)", to: Self.token(90))
-        return try outcomes("i\(attempt)").contains("suppressed")
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      attempt += 1
+      try send("i\(attempt)", to: Self.token(90))
+      return try outcomes("i\(attempt)").contains("suppressed")
+    }
   }
 
   private func deadLetters() throws {

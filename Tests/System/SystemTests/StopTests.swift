@@ -37,11 +37,10 @@ import Testing
     try rig.start(name, ["--config", settings])
     // The service waits for its settings, and this for the service, which has opened them then.
     var file: Int32 = -1
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        file = open(settings, O_WRONLY | O_NONBLOCK)
-        return file >= 0
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      file = open(settings, O_WRONLY | O_NONBLOCK)
+      return file >= 0
+    }
     rig.signal(SIGTERM)
     letPass(milliseconds: 100)
     close(file)

@@ -106,11 +106,10 @@ import Testing
       wakeup: wakeup.fd, connections: 1, allowsHTTP: false, roots: folder.file("root.pem"))
     poster.post(url, headers: [], body: [1], timeoutMilliseconds: 10_000, tag: 7)
     var answers: [WebhookPoster.Answer] = []
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        answers += poster.wait(timeoutMilliseconds: 100)
-        return !answers.isEmpty
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      answers += poster.wait(timeoutMilliseconds: 100)
+      return !answers.isEmpty
+    }
     #expect(answers.first?.problem.contains("certificate has expired") == true, "\(answers)")
   }
 }
