@@ -167,6 +167,20 @@ final class ChaosRig {
     }
   }
 
+  /// The same for a condition that costs something: it is asked once in so many milliseconds.
+  func pump(
+    every interval: UInt64, until condition: () throws -> Bool, within milliseconds: UInt64
+  ) throws -> Bool {
+    var nextLook: UInt64 = 0
+    return try pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + interval
+        return try condition()
+      }, within: milliseconds)
+  }
+
   /// Pumps for a random time between the two, in milliseconds.
   func pump(between least: UInt64, and most: UInt64) throws {
     try pump(least + random.next() % (most - least + 1))
@@ -207,12 +221,9 @@ final class ChaosRig {
     try readGateway()
     let tables = TableAudit(kafka, place.names)
     let begin = MonotonicClock.milliseconds()
-    var nextLook: UInt64 = 0
     let isDone = try pump(
+      every: 100,
       until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 100
         let devices = try? tables.invalidDifferences(databases, auditor.invalid)
         return devices?.missing == 0
       }, within: options.livenessMilliseconds)

@@ -77,12 +77,9 @@ final class PeopleLoad {
   /// Waits until every request has its pushes and its summary, and checks them.
   func finish(_ rig: ChaosRig) throws {
     var seen: [NotificationID: Int] = [:]
-    var nextLook: UInt64 = 0
     _ = try rig.pump(
+      every: 2_000,
       until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 2_000
         seen = try look(rig)
         return expected.allSatisfy { id, pushes in
           rig.auditor.summaries[id] != nil && pushes.allSatisfy { seen[$0] != nil }

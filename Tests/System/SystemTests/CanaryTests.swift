@@ -17,9 +17,7 @@ import Testing
     let rig = try PipelineRig()
     try rig.startSimulator(unregistered: 7..<8)
     try rig.startServices()
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
     return rig
   }
 

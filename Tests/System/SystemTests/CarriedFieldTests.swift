@@ -21,9 +21,7 @@ import Testing
 
   private func start(_ rig: PipelineRig) throws {
     for name in PipelineRig.services { try rig.start(name) }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
   }
 
   /// The receipts by the ids of their requests, once those of `ids` are there.

@@ -37,9 +37,7 @@ import Testing
     try rig.start("martlet-ingest")
     try rig.start("martlet-feedback", ["--keep-receipts", "1h", "--database", tokens])
     try rig.start("martlet-scheduler", ["--database", schedule, "--devices", tokens])
-    for name in ["martlet-ingest", "martlet-feedback", "martlet-scheduler"] {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices(["martlet-ingest", "martlet-feedback", "martlet-scheduler"])
     #expect(
       rig["martlet-feedback"].prints(FeedbackLog.databaseComplete, withinMilliseconds: 20_000))
     try rig.start(

@@ -200,9 +200,7 @@ import Testing
       default: try rig.start(name, notes)
       }
     }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name): \(rig[name].output)")
-    }
+    try rig.awaitServices()
     let api = rig["martlet-api"]
     return try #require(api.url(of: APILog.listening), "\(api.output)")
   }

@@ -60,7 +60,7 @@ import Testing
     defer { rig.stop() }
     try rig.startSimulator()
     try rig.startServices()
-    for name in PipelineRig.services { try #require(rig.isUp(name)) }
+    try rig.awaitServices()
     _ = try rig.martlet(["pace", "group", "spring sale", "20/s", "--app", "com.example.app"])
     #expect(
       rig["martlet-sender"].prints(

@@ -40,9 +40,7 @@ import Testing
     for name in PipelineRig.services {
       try rig.start(name, ["martlet-ingest", "martlet-sender"].contains(name) ? lanes : [])
     }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
     return rig
   }
 

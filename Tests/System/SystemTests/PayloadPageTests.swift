@@ -38,9 +38,7 @@ import Testing
     defer { rig.stop() }
     try rig.startSimulator(["--json-check", "strict"])
     for name in PipelineRig.services { try rig.start(name) }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
     // The end of the activity comes when its update was sent: one that still waits would be superseded.
     let ends = examples.filter { $0["id"]?.string == "payload-end" }
     #expect(ends.count == 1)

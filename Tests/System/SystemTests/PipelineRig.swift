@@ -112,6 +112,13 @@ final class PipelineRig {
       : self[name].prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: limit)
   }
 
+  /// Waits until services take part in their groups.
+  func awaitServices(_ names: [String] = PipelineRig.services) throws {
+    for name in names {
+      try #require(isUp(name), "\(name) printed: \(self[name].output.suffix(1_500))")
+    }
+  }
+
   /// Starts the four services.
   func startServices(_ flags: [String] = [], kafka address: String? = nil) throws {
     for name in Self.services { try start(name, flags, kafka: address) }

@@ -38,9 +38,7 @@ import Testing
       let takesTypes = name == "martlet-ingest" || name == "martlet-sender"
       try rig.start(name, takesTypes ? Self.setting : [])
     }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
     let types = ["weather", "tides", "snow"]
     try rig.produce(rig.names.requests, 0..<3) { request($0, types[$0]) }
     #expect(
@@ -61,9 +59,7 @@ import Testing
     for name in PipelineRig.services {
       try rig.start(name, name == "martlet-ingest" ? Self.setting : [])
     }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
     try rig.produce(rig.names.requests, 0..<1) { request($0, "weather") }
     var detail = ""
     _ = try rig.read(

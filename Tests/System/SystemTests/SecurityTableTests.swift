@@ -119,7 +119,7 @@ import Testing
     try rig.start(
       "martlet-scheduler",
       ["--database", rig.folder.file("schedule.sqlite"), "--devices", database])
-    for name in PipelineRig.services { try #require(rig.isUp(name), "\(rig[name].output)") }
+    try rig.awaitServices()
     let claims: [(topics: [String], show: () throws -> Void)] = [
       ([rig.names.requests], requests), ([rig.names.campaignRequests], campaignRequests),
       (rig.names.notifications, notifications),

@@ -12,9 +12,7 @@ import Testing
   private func running(_ flags: [String] = []) throws -> PipelineRig {
     let rig = try PipelineRig()
     try rig.startServices(flags)
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output)")
-    }
+    try rig.awaitServices()
     return rig
   }
 
