@@ -23,9 +23,7 @@ import Testing
 
   @Test
   func `a changelog reads on from given offsets, to the ends, and says where it stands`() throws {
-    let fixture = try KafkaFixture(topics: [("table", 2)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("table"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("table", 2)
     var ends: [Int64] = [0, 0]
     for number in 0..<20 {
       let delivery = try fixture.produce(producer, topic, key: "key-\(number)", value: "\(number)")
@@ -57,9 +55,7 @@ import Testing
   }
 
   @Test func `keys are put where librdkafka's producer puts them`() throws {
-    let fixture = try KafkaFixture(topics: [("keys", 7)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("keys"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("keys", 7)
     for number in 0..<20 {
       let key = "key-\(number * 7_919)"
       let delivery = try fixture.produce(producer, topic, key: key, value: "v")

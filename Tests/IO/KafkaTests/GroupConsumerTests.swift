@@ -8,9 +8,7 @@ import Testing
 
 @Suite struct GroupConsumerTests {
   @Test func `a member reads everything and the next one goes on where it committed`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 4)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 1_000)
+    let (fixture, topic) = try KafkaFixture.numbers(1_000, partitions: 4)
     let first = try GroupMember(fixture, group: "readers", topic: topic)
     try expectEventually {
       try first.serve()
@@ -59,9 +57,7 @@ import Testing
   }
 
   @Test func `a member gets the end of a partition`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 30)
+    let (fixture, topic) = try KafkaFixture.numbers(30)
     let member = try GroupMember(fixture, group: "readers", topic: topic, reportsEnds: true)
     let ended = try eventually {
       try member.serve()
@@ -75,8 +71,7 @@ import Testing
   /// Nothing else wakes librdkafka while its only partition holds its share: it looks once per second, so 100 shares
   /// would take more than 99 s.
   @Test func `a backlog of many shares of the prefetch is read without pauses`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers()
     try produceNumbers(fixture, topic, 10_000, recordsOfBatch: 50)
     var configuration = fixture.configuration
     configuration.consumer.append(("queued.min.messages", "100"))
@@ -92,9 +87,7 @@ import Testing
   }
 
   @Test func `a second member takes over partitions and nothing is lost`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 4)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 2_000)
+    let (fixture, topic) = try KafkaFixture.numbers(2_000, partitions: 4)
     let first = try GroupMember(fixture, group: "readers", topic: topic)
     try expectEventually {
       try first.serve()
@@ -127,8 +120,7 @@ import Testing
 
   /// Nothing but the signal says that there is something to take, again and again after the queue was emptied.
   @Test func `a queue signals its number when records come`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 2)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers(partitions: 2)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
     try expectEventually {
       try member.serve()
@@ -214,9 +206,7 @@ import Testing
   }
 
   @Test func `metadata committed beside an offset comes back`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 10)
+    let (fixture, topic) = try KafkaFixture.numbers(10)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
     try expectEventually {
       try member.serve()
@@ -235,9 +225,7 @@ import Testing
   }
 
   @Test func `an asynchronous commit is answered by an event`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 1)
+    let (fixture, topic) = try KafkaFixture.numbers(1)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
     try expectEventually {
       try member.serve()
@@ -261,8 +249,7 @@ import Testing
   }
 
   @Test func `a queue signals its wakeup once for what arrives`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers()
     let member = try GroupMember(fixture, group: "readers", topic: topic)
     try expectEventually {
       try member.serve()
@@ -279,8 +266,7 @@ import Testing
   }
 
   @Test func `assigning without a queue is refused`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers()
     let consumer = try KafkaGroupConsumer(
       fixture.configuration, group: fixture.name("readers"), topics: [topic], wakeup: nil)
     let start = PartitionStart(TopicPartition(topic: topic, partition: 0), offset: 0)
@@ -290,9 +276,7 @@ import Testing
 
   /// As with a thread of librdkafka that does not end: it waits for records that are not given back.
   @Test func `a client that does not end holds its owner up for a moment only`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 3)
+    let (fixture, topic) = try KafkaFixture.numbers(3)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
     var batch = KafkaBatch(capacity: 10)
     try expectEventually {
@@ -309,9 +293,7 @@ import Testing
   }
 
   @Test func `a member that has lost its place joins again as a new client`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 3)
+    let (fixture, topic) = try KafkaFixture.numbers(3)
     let member = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
     func awaitAssignment(_ count: Int) throws {
       try expectEventually(withinMilliseconds: 30_000) {
@@ -340,9 +322,7 @@ import Testing
   }
 
   @Test func `records that were kept outlive their batch`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 3)
+    let (fixture, topic) = try KafkaFixture.numbers(3)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
     var batch = KafkaBatch(capacity: 10)
     try expectEventually {

@@ -9,9 +9,7 @@ import Testing
 /// Records that the broker refuses, and topics that are not there.
 extension ProducerTests {
   @Test func `a record that is too large is refused and the rest goes on`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1)
     let large = [UInt8](repeating: 65, count: 2_000_000)
     let result = large.withUnsafeBytes {
       producer.produce(topic, key: UnsafeRawBufferPointer(start: nil, count: 0), value: $0, tag: 1)
@@ -24,9 +22,7 @@ extension ProducerTests {
   }
 
   @Test func `a record that the broker refuses comes back refused`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     // In its batch, and alone.
     fixture.broker!.inject([.invalidRecord, .invalidRecord], into: .produce)
     _ = produceOne(7, producer, topic)
@@ -44,9 +40,7 @@ extension ProducerTests {
 
   /// Access rights are taken away and given back by people: records wait for it, and the producer is full meanwhile.
   @Test func `a lack of authorisation is waited out`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     let refusals = Array(repeating: EmbeddedBroker.Fault.topicNotAuthorized, count: 4)
     fixture.broker!.inject(refusals, into: .produce)
     _ = produceOne(7, producer, topic)
@@ -64,9 +58,7 @@ extension ProducerTests {
 
   @Test
   func `records that Kafka refuses are named with their topic, also between two attempts`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 2, embedded: true)
     fixture.broker!.inject(Array(repeating: .topicNotAuthorized, count: 8), into: .produce)
     _ = produceOne(7, producer, topic)
     var deliveries: [Delivery] = []
@@ -189,9 +181,7 @@ extension ProducerTests {
   }
 
   @Test func `a refused record comes back with its content`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     fixture.broker!.inject([.messageTooLarge, .messageTooLarge], into: .produce)
     let headers = [KafkaHeader("reason", "because")]
     Array("key".utf8).withUnsafeBytes { key in

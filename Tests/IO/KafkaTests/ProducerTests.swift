@@ -8,9 +8,7 @@ import Testing
 
 @Suite struct ProducerTests {
   @Test func `a record is read back with key value headers and timestamp`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 3)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 3)
     let before = WallClock.milliseconds()
     let headers = [KafkaHeader("reason", "because"), KafkaHeader("empty", "")]
     try fixture.produce(producer, topic, key: "k", value: "v", headers: headers)
@@ -23,9 +21,7 @@ import Testing
   }
 
   @Test func `no key no value and empty ones stay what they are`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1)
     try fixture.produce(producer, topic, key: nil, value: "keyless")
     try fixture.produce(producer, topic, key: "gone", value: nil)
     try fixture.produce(producer, topic, key: "k", value: "")
@@ -64,9 +60,7 @@ import Testing
   }
 
   @Test func `transient errors and dropped connections lose nothing`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 2, embedded: true)
     fixture.broker!.inject(
       [.notLeader, .requestTimedOut, .disconnect, .notEnoughReplicas], into: .produce)
     let tags = try produce(2_000, producer, topic)
@@ -76,9 +70,7 @@ import Testing
   }
 
   @Test func `a fatal error replaces the client and nothing is lost`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 3)], embedded: true)
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 3, embedded: true)
     var tags: [UInt: Int] = [:]
     try produce(0..<3_000, producer, topic, &tags) { number in
       if number == 1_000 || number == 2_000 { producer.injectFatalError() }
@@ -165,9 +157,7 @@ import Testing
   }
 
   @Test func `a sequence error of the broker loses nothing`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     fixture.broker!.inject([.outOfOrderSequence, .unknownProducer], into: .produce)
     let tags = try produce(500, producer, topic)
     #expect(Set(tags.keys) == Set(0..<500))
@@ -195,9 +185,7 @@ import Testing
   }
 
   @Test func `an outage of the broker is waited out`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     try fixture.produce(producer, topic, key: nil, value: "before")
     fixture.broker!.setDown()
     _ = produceOne(1, producer, topic)

@@ -53,9 +53,7 @@ import Testing
   }
 
   @Test func `a tail from the end sees only what comes afterwards`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 2)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 100)
+    let (fixture, topic) = try KafkaFixture.numbers(100, partitions: 2)
     let tail = try KafkaTail(fixture.configuration, topic: topic, from: .end)
     try produceNumbers(fixture, topic, 5, from: 100)
     var batch = KafkaBatch(capacity: 100)
@@ -183,9 +181,7 @@ import Testing
   }
 
   @Test func `the watermarks of many partitions come in the order asked for`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 3)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 100)
+    let (fixture, topic) = try KafkaFixture.numbers(100, partitions: 3)
     let admin = try KafkaAdmin(fixture.configuration)
     let partitions = [2, 0, 1].map { TopicPartition(topic: topic, partition: Int32($0)) }
     let together = try admin.watermarks(partitions, timeoutMilliseconds: 5_000)

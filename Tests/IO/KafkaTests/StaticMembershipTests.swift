@@ -14,8 +14,7 @@ import Testing
 struct StaticMembershipTests {
   @Test func `a member with a name gets its partitions back and the others notice nothing`() throws
   {
-    let fixture = try KafkaFixture(topics: [("numbers", 4)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers(partitions: 4)
     let stays = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
     var leaves: GroupMember? = try GroupMember(
       fixture, group: "readers", topic: topic, instanceID: "two")
@@ -41,8 +40,7 @@ struct StaticMembershipTests {
   }
 
   @Test func `a second process with the same name ends the first`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 2)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers(partitions: 2)
     let first = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
     try expectEventually(withinMilliseconds: 30_000) {
       try first.serve()
