@@ -49,8 +49,7 @@ import Testing
       }
     }
     let api = try APIFixture(["--database", location] + flags, keys: keys)
-    #expect(
-      try eventually { try api.send("GET", "campaigns?limit=1", key: "operator").status == 200 })
+    try expectEventually { try api.send("GET", "campaigns?limit=1", key: "operator").status == 200 }
     return (api, folder)
   }
 

@@ -40,17 +40,6 @@ import Testing
         + #""content-state":{"id":"\#(id)"}\#(more)}}}"#)
   }
 
-  private static func summary(_ fixture: SchedulerFixture, _ id: String) throws -> Receipt? {
-    try fixture.receipts().first { $0.id == id && $0.outcome == .addressed }
-  }
-
-  /// The tokens or channels that a request was sent to.
-  private static func keys(_ fixture: SchedulerFixture, _ id: String) throws -> [String] {
-    try fixture.readAll(fixture.names.notifications(.first)).compactMap { record in
-      record.value?.contains("\t\(id)\t") == true ? record.key : nil
-    }.sorted()
-  }
-
   private static let start = #","alert":{"title":"x"},"attributes-type":"T","attributes":{}"#
 
   @Test(arguments: DatabaseKind.allCases)
@@ -66,29 +55,27 @@ import Testing
     let own = kind == .sqlite ? fixture.folder.file("schedule.db") : location
     let scheduler = try fixture.scheduler(own, kind == .sqlite ? ["--devices", location] : [])
     try Self.send(fixture, "start", "start", more: Self.start)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "start") != nil })
-    #expect(try Self.keys(fixture, "start") == [Self.token(1)])
+    try expectEventually(withinMilliseconds: 20_000) { try fixture.summary("start") != nil }
+    #expect(try fixture.keys("start") == [Self.token(1)])
     // Nobody has a token for it yet.
     try Self.send(fixture, "early", "update")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "early") != nil })
-    #expect(try Self.summary(fixture, "early")?.addressed == 0)
+    try expectEventually(withinMilliseconds: 20_000) { try fixture.summary("early") != nil }
+    #expect(try fixture.summary("early")?.addressed == 0)
     try Self.register(store, 2, at: WallClock.milliseconds(), activity: "order-1")
     try Self.register(store, 3, at: WallClock.milliseconds(), activity: "order-2")
     try expectEventually(withinMilliseconds: 20_000) {
-      try Self.keys(fixture, "early") == [Self.token(2)]
+      try fixture.keys("early") == [Self.token(2)]
     }
     try Self.send(fixture, "update", "update")
     try Self.send(fixture, "end", "end")
-    #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "end") != nil })
-    #expect(try Self.keys(fixture, "update") == [Self.token(2)])
-    #expect(try Self.keys(fixture, "end") == [Self.token(2)])
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("end") != nil })
+    #expect(try fixture.keys("update") == [Self.token(2)])
+    #expect(try fixture.keys("end") == [Self.token(2)])
     try Self.register(store, 4, at: WallClock.milliseconds(), activity: "order-1")
     try expectEventually(withinMilliseconds: 20_000) {
-      try Self.keys(fixture, "end").contains(Self.token(4))
+      try fixture.keys("end").contains(Self.token(4))
     }
-    #expect(!(try Self.keys(fixture, "update").contains(Self.token(4))), "only the last state")
+    #expect(!(try fixture.keys("update").contains(Self.token(4))), "only the last state")
     #expect(try fixture.receipts().count { $0.outcome == .addressed } == 4)
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
@@ -107,21 +94,21 @@ import Testing
     try Self.send(fixture, "start", "start", more: Self.start)
     try Self.send(fixture, "never", "start", more: Self.start, activity: "order-2")
     usleep(1_500_000)
-    #expect(try Self.summary(fixture, "start") == nil)
+    #expect(try fixture.summary("start") == nil)
     try Self.register(store, 1, at: WallClock.milliseconds(), activity: nil)
     try expectEventually(withinMilliseconds: 9_000) {
-      try Self.summary(fixture, "start")?.addressed == 1
+      try fixture.summary("start")?.addressed == 1
     }
     try expectEventually(withinMilliseconds: 5_000) {
-      try Self.keys(fixture, "start") == [Self.token(1)]
+      try fixture.keys("start") == [Self.token(1)]
     }
     // Both were to the same person, and each is sent once.
     try expectEventually(withinMilliseconds: 5_000) {
-      try Self.keys(fixture, "never") == [Self.token(1)]
+      try fixture.keys("never") == [Self.token(1)]
     }
     usleep(1_500_000)
     #expect(try fixture.receipts().count { $0.outcome == .addressed } == 2)
-    #expect(try Self.keys(fixture, "start") == [Self.token(1)])
+    #expect(try fixture.keys("start") == [Self.token(1)])
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
@@ -135,13 +122,13 @@ import Testing
       fixture.folder.file("schedule.db"), ["--devices", location])
     try Self.send(fixture, "start", "start_or_update", more: Self.start, payload: "start")
     try expectEventually(withinMilliseconds: 20_000) {
-      try Self.summary(fixture, "start")?.addressed == 0
+      try fixture.summary("start")?.addressed == 0
     }
     // It does not run: the next one starts it.
     try Self.register(store, 1, at: WallClock.milliseconds(), activity: nil)
     try Self.send(fixture, "again", "start_or_update", more: Self.start, payload: "start")
     try expectEventually(withinMilliseconds: 20_000) {
-      try Self.keys(fixture, "again") == [Self.token(1)]
+      try fixture.keys("again") == [Self.token(1)]
     }
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
@@ -198,18 +185,17 @@ import Testing
     let first = try fixture.scheduler(database, ["--devices", location])
     let channel = #","input-push-channel":"dHN0LXNyY2gtY2hubA==""#
     try Self.send(fixture, "start", "start", more: Self.start + channel)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "start") != nil })
+    try expectEventually(withinMilliseconds: 20_000) { try fixture.summary("start") != nil }
     try Self.send(fixture, "a", "update")
-    #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
-    #expect(try Self.keys(fixture, "a") == ["dHN0LXNyY2gtY2hubA=="])
-    #expect(try Self.summary(fixture, "a")?.channel == "dHN0LXNyY2gtY2hubA==")
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("a") != nil })
+    #expect(try fixture.keys("a") == ["dHN0LXNyY2gtY2hubA=="])
+    #expect(try fixture.summary("a")?.channel == "dHN0LXNyY2gtY2hubA==")
     #expect(eventually(withinMilliseconds: 10_000) { first.counter("loaded") == 0 })
     #expect(first.stop() == nil)
     let second = try fixture.scheduler(database, ["--devices", location])
     try Self.send(fixture, "b", "end")
-    #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "b") != nil })
-    #expect(try Self.keys(fixture, "b") == ["dHN0LXNyY2gtY2hubA=="])
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("b") != nil })
+    #expect(try fixture.keys("b") == ["dHN0LXNyY2gtY2hubA=="])
     #expect(ingest.stop() == nil && second.stop() == nil)
   }
 }

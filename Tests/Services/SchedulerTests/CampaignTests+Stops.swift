@@ -20,8 +20,7 @@ extension CampaignTests {
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 2_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(
-      fixture,
+    try fixture.start(
       Self.campaign(
         "bad",
         more: #","first":{"percent":1,"wait_seconds":0},"stop":{"rejected_percent":20}"#))
@@ -56,8 +55,7 @@ extension CampaignTests {
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 1_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(
-      fixture,
+    try fixture.start(
       Self.campaign("bad", more: #","pace":"20/s","stop":{"unregistered_percent":10}"#))
     expectEventually(withinMilliseconds: 30_000) {
       (try? Self.shown(database, "bad"))??.progress.addressed ?? 0 > 0
@@ -85,8 +83,8 @@ extension CampaignTests {
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 1_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(
-      fixture, Self.campaign("first", more: #","pace":"10/s","stop":{"rejected_percent":60}"#))
+    try fixture.start(
+      Self.campaign("first", more: #","pace":"10/s","stop":{"rejected_percent":60}"#))
     func counted(_ name: String) -> Int? { (try? Self.shown(database, name))??.outcomes.total }
     expectEventually(withinMilliseconds: 30_000) {
       (try? Self.shown(database, "first"))??.progress.addressed == 300
@@ -94,7 +92,7 @@ extension CampaignTests {
     let fifty = (0..<50).map { _ in Self.line("first", .rejected) }.joined(separator: "\n")
     try fixture.produce(fixture.names.receipts, fifty)
     #expect(eventually(withinMilliseconds: 20_000) { counted("first") == 50 })
-    try Self.start(fixture, Self.campaign("second", more: #","pace":"1/s""#))
+    try fixture.start(Self.campaign("second", more: #","pace":"1/s""#))
     expectEventually(withinMilliseconds: 30_000) {
       (try? Self.shown(database, "second"))??.progress.addressed ?? 0 > 0
     }
@@ -105,7 +103,7 @@ extension CampaignTests {
     let old = try Self.campaign("old", more: #","pace":"1/s","stop":{"rejected_percent":90}"#)
     usleep(20_000)
     try fixture.produce(fixture.names.receipts, Self.line("old"))
-    try Self.start(fixture, old)
+    try fixture.start(old)
     #expect(eventually(withinMilliseconds: 20_000) { counted("old") == 1 })
     try fixture.produce(fixture.names.receipts, Self.line("old") + "\n" + fifty)
     #expect(eventually(withinMilliseconds: 20_000) { counted("old") == 2 })

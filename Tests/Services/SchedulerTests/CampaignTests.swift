@@ -49,22 +49,13 @@ import Testing
     let json =
       #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":{"aps":{"alert":"Sale"}}},"#
       + #""audience":{"tags_any":["even"]}\#(more)}"#
-    return try Array(json.utf8).withUnsafeBytes { bytes in
-      try CampaignRecord(
-        json: bytes, at: WallClock.milliseconds(), by: "test", parser: JSONParser())
-    }
+    return try SchedulerFixture.campaign(json)
   }
 
   static func key(_ name: String, app: String = app, _ environment: Environment = .production)
     -> CampaignKey
   {
     CampaignKey(name: name, app: app, environment: environment)!
-  }
-
-  static func start(_ fixture: SchedulerFixture, _ campaign: CampaignRecord) throws {
-    try fixture.produce(
-      fixture.names.schedule, key: "\(campaign.key)",
-      String(decoding: campaign.value, as: UTF8.self))
   }
 
   private static func control(_ fixture: SchedulerFixture, _ name: String, _ member: String?) throws
@@ -98,7 +89,7 @@ import Testing
     let ingest = try fixture.ingest()
     let database = fixture.folder.file("schedule.db")
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(fixture, Self.campaign("sale"))
+    try fixture.start(Self.campaign("sale"))
     expectEventually(withinMilliseconds: 30_000) {
       (try? Self.shown(database, "sale"))??.progress.state == .done
     }
@@ -112,7 +103,7 @@ import Testing
     #expect(record.contains("campaign:sale") && record.contains("sale"))
     #expect(scheduler.stop() == nil)
     // Nothing is begun again: neither by another disk, nor by another start.
-    try Self.start(fixture, Self.campaign("sale"))
+    try fixture.start(Self.campaign("sale"))
     let other = fixture.folder.file("other.db")
     let second = try fixture.scheduler(other, ["--devices", devices])
     #expect(eventually(withinMilliseconds: 30_000) { second.counter("restored") == 1 })
@@ -137,7 +128,7 @@ import Testing
     // It is soon that time in the zone that is first, and hours later in the others.
     let soon = (WallClock.milliseconds() / 1_000 + 3) * 1_000
     let local = Timestamp.text(milliseconds: soon + 14 * 3_600_000).dropLast()
-    try Self.start(fixture, Self.campaign("nine", more: #","send_at":"\#(local)""#))
+    try fixture.start(Self.campaign("nine", more: #","send_at":"\#(local)""#))
     func progress() -> CampaignProgress? { (try? Self.shown(database, "nine"))??.progress }
     // Asia/Kathmandu is 5:45 h ahead of UTC, of which the devices without a zone are.
     let next = soon + 14 * 3_600_000 - 20_700_000
@@ -160,15 +151,14 @@ import Testing
     usleep(5_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     let campaign = try Self.campaign("sale")
-    #expect(
-      eventually(withinMilliseconds: 20_000) { scheduler.counter("partitions_assigned") == 2 })
+    expectEventually(withinMilliseconds: 20_000) { scheduler.counter("partitions_assigned") == 2 }
     // The pause is older than the campaign: it concerned another one.
-    try Self.start(fixture, campaign)
+    try fixture.start(campaign)
     expectEventually(withinMilliseconds: 20_000) {
       (try? Self.shown(database, "sale"))??.progress.state == .done
     }
     let soon = WallClock.milliseconds() / 1_000 + 2
-    try Self.start(fixture, Self.campaign("held", more: #","send_at":\#(soon)"#))
+    try fixture.start(Self.campaign("held", more: #","send_at":\#(soon)"#))
     try Self.control(fixture, "held", "paused")
     while WallClock.milliseconds() < soon * 1_000 + 500 { usleep(50_000) }
     #expect(try Self.shown(database, "held")?.progress.state == .scheduled)
@@ -178,7 +168,7 @@ import Testing
     }
     // It waits for its time meanwhile.
     let time = WallClock.milliseconds() / 1_000 + 3_600
-    try Self.start(fixture, Self.campaign("later", more: #","send_at":\#(time)"#))
+    try fixture.start(Self.campaign("later", more: #","send_at":\#(time)"#))
     usleep(5_000)
     try Self.control(fixture, "later", "cancelled")
     expectEventually(withinMilliseconds: 20_000) {
@@ -197,7 +187,7 @@ import Testing
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 600)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(fixture, Self.campaign("sale", more: #","pace":"2/s""#))
+    try fixture.start(Self.campaign("sale", more: #","pace":"2/s""#))
     expectEventually(withinMilliseconds: 30_000) {
       (try? Self.shown(database, "sale"))??.progress.addressed == 60
     }
@@ -259,7 +249,7 @@ import Testing
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     var campaign = try Self.campaign("sale", more: #","pace":"1/m""#)
     campaign.by = "key shop"
-    try Self.start(fixture, campaign)
+    try fixture.start(campaign)
     let time = WallClock.milliseconds() / 1_000 + 3_600
     for (id, by) in [("a", "key shop"), ("b", "key other"), ("c", "")] {
       try fixture.produce(
@@ -283,7 +273,7 @@ import Testing
     // What the key's holder asks for afterwards, under the same name, counts.
     var again = try Self.campaign("again")
     again.by = "key shop"
-    try Self.start(fixture, again)
+    try fixture.start(again)
     expectEventually(withinMilliseconds: 20_000) {
       (try? Self.shown(database, "again"))??.progress.state == .done
     }
@@ -301,10 +291,10 @@ import Testing
     let other = try Array(json.utf8).withUnsafeBytes { bytes in
       try CampaignRecord(json: bytes, at: own.at, by: "b", parser: JSONParser())
     }
-    try Self.start(fixture, other)
+    try fixture.start(other)
     try fixture.produce(
       fixture.names.controls, key: "\(other.key)", #"{"paused":true,"at":\#(own.at + 60_000)}"#)
-    try Self.start(fixture, own)
+    try fixture.start(own)
     expectEventually(withinMilliseconds: 30_000) {
       (try? Self.shown(database, "sale", app: Self.app))??.progress.addressed == 30
     }

@@ -31,13 +31,8 @@ import Testing
     let json =
       #"{"campaign":"\#(name)","request":{"app":"a.b","payload":{"aps":{"alert":"Sale"}}},"#
       + #""audience":{"topic":"\#(topic)"}\#(more)}"#
-    let campaign = try Array(json.utf8).withUnsafeBytes { bytes in
-      try CampaignRecord(
-        json: bytes, at: WallClock.milliseconds(), by: "test", parser: JSONParser())
-    }
-    try fixture.produce(
-      fixture.names.schedule, key: "\(campaign.key)",
-      String(decoding: campaign.value, as: UTF8.self))
+    let campaign = try SchedulerFixture.campaign(json)
+    try fixture.start(campaign)
     return campaign
   }
 
@@ -149,8 +144,7 @@ import Testing
     for first in stride(from: 0, to: 3_000, by: 300) {
       try fixture.produce(topic, Self.lines(first..<first + 300))
     }
-    #expect(
-      eventually(withinMilliseconds: 30_000) { Self.progress(database, "sale")?.state == .done })
+    expectEventually(withinMilliseconds: 30_000) { Self.progress(database, "sale")?.state == .done }
     let later = try Self.start(fixture, "later", topic)
     #expect(
       eventually(withinMilliseconds: 30_000) { Self.progress(database, "later")?.state == .done })

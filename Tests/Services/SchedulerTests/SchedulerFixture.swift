@@ -101,5 +101,29 @@ final class SchedulerFixture {
     }
   }
 
+  /// The receipt that says to how many devices a request was addressed.
+  func summary(_ id: String) throws -> Receipt? {
+    try receipts().first { $0.id == id && $0.outcome == .addressed }
+  }
+
+  /// The tokens or channels that a request was sent to.
+  func keys(_ id: String) throws -> [String] {
+    try readAll(names.notifications(.first)).compactMap { record in
+      record.value?.contains("\t\(id)\t") == true ? record.key : nil
+    }.sorted()
+  }
+
+  static func campaign(_ json: String) throws -> CampaignRecord {
+    let now = WallClock.milliseconds()
+    return try Array(json.utf8).withUnsafeBytes {
+      try CampaignRecord(json: $0, at: now, by: "test", parser: JSONParser())
+    }
+  }
+
+  func start(_ campaign: CampaignRecord) throws {
+    try produce(
+      names.schedule, key: "\(campaign.key)", String(decoding: campaign.value, as: UTF8.self))
+  }
+
   static let token = String(repeating: "ab", count: 32)
 }

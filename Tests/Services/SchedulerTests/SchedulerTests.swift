@@ -119,8 +119,7 @@ import Testing
     let ingest = try fixture.ingest()
     let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
     let due = WallClock.milliseconds() + 9_000
-    #expect(
-      eventually(withinMilliseconds: 10_000) { scheduler.counter("partitions_assigned") == 2 })
+    expectEventually(withinMilliseconds: 10_000) { scheduler.counter("partitions_assigned") == 2 }
     // As a scheduler whose clock is ahead releases it.
     let json =
       #"{"app":"com.example.app","id":"a","token":"\#(SchedulerFixture.token)","payload":{"aps":{"alert":"x"}},"#

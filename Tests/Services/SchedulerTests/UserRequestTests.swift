@@ -34,17 +34,6 @@ import Testing
       #"{"app":"\#(app)","id":"\#(id)","payload":{"aps":{"alert":"x"}},\#(more)}"#)
   }
 
-  private static func summary(_ fixture: SchedulerFixture, _ id: String) throws -> Receipt? {
-    try fixture.receipts().first { $0.id == id && $0.outcome == .addressed }
-  }
-
-  /// The tokens that a request was sent to.
-  private static func tokens(_ fixture: SchedulerFixture, _ id: String) throws -> [String] {
-    try fixture.readAll(fixture.names.notifications(.first)).compactMap { record in
-      record.value?.contains("\t\(id)\t") == true ? record.key : nil
-    }.sorted()
-  }
-
   @Test(arguments: DatabaseKind.allCases)
   func `a request goes to the devices of its users, and says to how many`(
     _ kind: DatabaseKind
@@ -68,15 +57,15 @@ import Testing
     try expectEventually(withinMilliseconds: 20_000) {
       try fixture.receipts().count { $0.outcome == .addressed } == 4
     }
-    #expect(try Self.tokens(fixture, "a") == [1, 2].map(Self.token))
-    #expect(try Self.tokens(fixture, "b") == [1, 2, 4].map(Self.token))
-    #expect(try Self.tokens(fixture, "c").isEmpty)
-    #expect(try Self.tokens(fixture, "d") == [Self.token(3)])
-    let first = try #require(try Self.summary(fixture, "a"))
+    #expect(try fixture.keys("a") == [1, 2].map(Self.token))
+    #expect(try fixture.keys("b") == [1, 2, 4].map(Self.token))
+    #expect(try fixture.keys("c").isEmpty)
+    #expect(try fixture.keys("d") == [Self.token(3)])
+    let first = try #require(try fixture.summary("a"))
     #expect(first.addressed == 2 && first.reason == nil && first.app == Self.app)
     #expect(first.data == #"{"k":"v"}"# && first.carried[.group] == "g" && first.apnsID == nil)
-    #expect(try Self.summary(fixture, "b")?.addressed == 3)
-    let nobody = try #require(try Self.summary(fixture, "c"))
+    #expect(try fixture.summary("b")?.addressed == 3)
+    let nobody = try #require(try fixture.summary("c"))
     #expect(nobody.addressed == 0 && nobody.reason == "no_device" && nobody.detail != nil)
     #expect(eventually(withinMilliseconds: 5_000) { scheduler.counter("loaded") == 0 })
     #expect(scheduler.counter("addressed") == 3 && scheduler.counter("without_device") == 1)
@@ -101,11 +90,11 @@ import Testing
     #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("scheduled") == 2 })
     try fixture.cancel("cancelled")
     try Self.register(store, 2, at: 20, DeviceDetails(user: "ann"))
-    #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
-    #expect(try Self.tokens(fixture, "a") == [1, 2].map(Self.token))
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("a") != nil })
+    #expect(try fixture.keys("a") == [1, 2].map(Self.token))
     #expect(try fixture.sent().allSatisfy { $0.at >= due })
     usleep(300_000)
-    #expect(try Self.summary(fixture, "cancelled") == nil)
+    #expect(try fixture.summary("cancelled") == nil)
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
@@ -145,8 +134,8 @@ import Testing
     try expectEventually(withinMilliseconds: 20_000) {
       try fixture.receipts().count { $0.outcome == .addressed } == 2
     }
-    #expect(try Self.tokens(fixture, "a") == [Self.token(2)])
-    #expect(try Self.summary(fixture, "b")?.reason == "no_device")
+    #expect(try fixture.keys("a") == [Self.token(2)])
+    #expect(try fixture.summary("b")?.reason == "no_device")
     #expect(eventually(withinMilliseconds: 5_000) { obstacle() == nil })
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
@@ -175,11 +164,11 @@ import Testing
         DeviceDetails(user: "ann", model: number == 3 ? "iPad16,3" : "iPhone17,1"))
     }
     try store.setComplete(at: 1)
-    #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
-    #expect(try Self.tokens(fixture, "a") == [2, 3].map(Self.token))
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("a") != nil })
+    #expect(try fixture.keys("a") == [2, 3].map(Self.token))
     #expect(scheduler.counter("people_failing") == 0 && scheduler.counter("people_waiting") == 0)
     usleep(300_000)
-    #expect(try Self.summary(fixture, "cancelled") == nil)
+    #expect(try fixture.summary("cancelled") == nil)
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 }

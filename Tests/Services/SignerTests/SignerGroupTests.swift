@@ -37,8 +37,7 @@ import Testing
     defer { first.stop() }
     let second = try fixture.start()
     defer { second.stop() }
-    #expect(
-      eventually(withinMilliseconds: 20_000) { first.context.isReady && second.context.isReady })
+    expectEventually(withinMilliseconds: 20_000) { first.context.isReady && second.context.isReady }
     #expect(eventually(withinMilliseconds: 20_000) { first.isOwner != second.isOwner })
     #expect(!eventually(withinMilliseconds: 2_000) { first.isOwner && second.isOwner })
   }

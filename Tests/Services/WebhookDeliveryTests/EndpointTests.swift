@@ -241,8 +241,7 @@ import Testing
       (try? webhooks.metrics.sum("martlet_kafka_group_partitions_assigned")) ?? 0
     }
     // Receipts, devices and invalid tokens: six partitions.
-    #expect(
-      eventually(withinMilliseconds: 30_000) { assigned(first) == 3 && assigned(second) == 3 })
+    expectEventually(withinMilliseconds: 30_000) { assigned(first) == 3 && assigned(second) == 3 }
     for number in 0..<200 { try fixture.receipts(["n-\(number)"], key: "k-\(number)") }
     #expect(eventually(withinMilliseconds: 30_000) { Set(receiver.ids()).count == 200 })
     // The embedded broker takes no commit while a group rebalances; a real one does.

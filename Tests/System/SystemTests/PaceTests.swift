@@ -39,8 +39,7 @@ import Testing
     #expect(try rig.committed(rig.names.notifications(.bulk), by: .sender) < 8_900)
     #expect(try rig.martlet(["pace", "lane", "bulk"]) == "pace of lane:bulk: 137/s\n")
     _ = try rig.martlet(["pace", "lane", "bulk", "none"])
-    #expect(
-      eventually(withinMilliseconds: 30_000) { (try? self.arrivals(rig).count) ?? 0 >= 9_000 })
+    expectEventually(withinMilliseconds: 30_000) { (try? self.arrivals(rig).count) ?? 0 >= 9_000 }
     #expect(try rig.martlet(["pace"]) == "no pace is set\n")
   }
 

@@ -139,8 +139,7 @@ import Testing
     #expect(try outcomes("r1") == ["delivered"])
     // Another's request id.
     try send("r1", to: Self.token(1))
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try outcomes("r1").contains("deduplicated") })
+    try expectEventually(withinMilliseconds: 20_000) { try outcomes("r1").contains("deduplicated") }
   }
 
   private func campaignRequests() throws {
