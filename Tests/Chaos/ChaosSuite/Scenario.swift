@@ -132,10 +132,8 @@ struct Scenario: Sendable {
   /// Every scenario, most important first.
   static let all: [Scenario] = [
     kills, [scaling], [newestState], backlogs, kafkaFaults, [namedMembers], refusedProduces,
-    rightsFaults,
-    gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
-    [poison], hostile, feedbackHosts, [owners], databaseFaults, [clockSteps], signerFaults,
-    [schedule, campaign], schedulers,
-    promised, [scheduleAnew, everything],
+    rightsFaults, gatewayFaults, gatewayOutages, refusals, [foreignAnswers], [poison], hostile,
+    feedbackHosts, [owners], databaseFaults, [clockSteps], signerFaults, [schedule, campaign],
+    schedulers, promised, [scheduleAnew, everything],
   ].flatMap(\.self)
 }

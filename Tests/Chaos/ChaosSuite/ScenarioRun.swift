@@ -66,8 +66,7 @@ struct ScenarioRun {
     report.mapped = rig.checkpoints.mapped
     report.recoverySeconds = Double(rig.slowestRecovery) / 1_000
     report.bound = scenario.bound.limit(
-      faults: rig.faultTimes,
-      perSecond: Double(report.notifications) / rig.load.seconds,
+      faults: rig.faultTimes, perSecond: Double(report.notifications) / rig.load.seconds,
       accepted: rig.auditor.acceptedAt)
     report.peakMebibytes = rig.memory.peaks.mapValues { $0 >> 10 }
   }

@@ -25,8 +25,7 @@ extension Scenario {
     },
     Scenario(
       name: "kill-signer-feedback", summary: "SIGKILL of the signer and of feedback in turn",
-      sendersStay: true, isShort: true,
-      bound: .none("neither of them holds notifications")
+      sendersStay: true, isShort: true, bound: .none("neither of them holds notifications")
     ) { rig in
       for turn in rig.turns(rig.options.kills) {
         try killAndRecover(rig, turn % 2 == 0 ? "signer" : "feedback")

@@ -64,8 +64,7 @@ struct HPACKExample: Sendable, CustomTestStringConvertible {
       section: "C.2.3", capacity: 4_096, isHuffman: false,
       blocks: [
         Block(
-          hex: "100870617373776f726406736563726574", fields: [("password", "secret")],
-          tableSize: 0)
+          hex: "100870617373776f726406736563726574", fields: [("password", "secret")], tableSize: 0)
       ]),
     HPACKExample(
       section: "C.2.4", capacity: 4_096, isHuffman: false,

@@ -13,8 +13,7 @@ import Testing
 
   @Test func `any property passes through from each source`() throws {
     let kafka = try read(
-      ["--kafka.linger.ms=5"],
-      environment: ["MARTLET_KAFKA_SECURITY_PROTOCOL": "sasl_ssl"],
+      ["--kafka.linger.ms=5"], environment: ["MARTLET_KAFKA_SECURITY_PROTOCOL": "sasl_ssl"],
       file: "kafka.socket.keepalive.enable = true")
     let pairs = kafka.common.map { "\($0.name)=\($0.value)" }
     #expect(pairs == ["socket.keepalive.enable=true", "security.protocol=sasl_ssl", "linger.ms=5"])

@@ -57,8 +57,7 @@ extension FuzzTarget {
   static func providerToken() -> FuzzTarget {
     let parser = JSONParser()
     return FuzzTarget("provider-token") { bytes in
-      if let record = try? ProviderTokenRecord(bytes, parser: parser),
-        let problem = misused(record)
+      if let record = try? ProviderTokenRecord(bytes, parser: parser), let problem = misused(record)
       {
         return problem
       }

@@ -86,9 +86,8 @@ import Testing
   func `a member is found in the text of an object`(_ text: String, _ value: String) {
     let bytes = Array(text.utf8)
     let found =
-      JSONMembers.value(of: "tokens", in: bytes).map {
-        String(decoding: bytes[$0], as: UTF8.self)
-      } ?? ""
+      JSONMembers.value(of: "tokens", in: bytes).map { String(decoding: bytes[$0], as: UTF8.self) }
+      ?? ""
     #expect(found == value)
   }
 }

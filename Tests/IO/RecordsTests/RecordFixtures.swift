@@ -236,14 +236,9 @@ enum WrittenRecords {
       aliveFrom: created)
     var removed = RecordFixture(
       "invalid-tokens", "a removed device", key: removal.key, value: removal.value)
-    removed.headers = [
-      ["\(DeviceRelease.header)", DeviceRelease(.removed, at: created).text]
-    ]
-    var changed = RecordFixture(
-      "invalid-tokens", "another owner", key: device.bytes, value: nil)
-    changed.headers = [
-      ["\(DeviceRelease.header)", DeviceRelease(.ownerChanged, at: created).text]
-    ]
+    removed.headers = [["\(DeviceRelease.header)", DeviceRelease(.removed, at: created).text]]
+    var changed = RecordFixture("invalid-tokens", "another owner", key: device.bytes, value: nil)
+    changed.headers = [["\(DeviceRelease.header)", DeviceRelease(.ownerChanged, at: created).text]]
     return [gone, bad, imported, removed, changed] + devices + [
       RecordFixture("devices", "a tombstone", key: device.bytes, value: nil),
       RecordFixture("invalid-tokens", "an invalid token", key: invalid.key, value: invalid.value),

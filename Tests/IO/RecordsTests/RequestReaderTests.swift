@@ -27,8 +27,7 @@ import Testing
   }
 
   func read<Result>(
-    _ text: String, _ reader: RequestReader = RequestReader(),
-    _ body: (PushRequest) -> Result
+    _ text: String, _ reader: RequestReader = RequestReader(), _ body: (PushRequest) -> Result
   ) throws(RequestError) -> Result {
     let bytes = Array(text.utf8)
     return try bytes.withUnsafeBytes { raw in

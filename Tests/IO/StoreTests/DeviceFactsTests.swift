@@ -26,8 +26,7 @@ import Testing
     var state = DeviceState()
     let details = DeviceDetails(
       pushType: "voip", user: "ann \"x\" {,}", locale: "en_GB", appVersion: "1.2", bundle: "b",
-      model: "iPhone17,1", timeZone: "Europe/Zurich", tags: "german vip",
-      activity: "order-1")
+      model: "iPhone17,1", timeZone: "Europe/Zurich", tags: "german vip", activity: "order-1")
     state.apply(.registered(at: 1))
     state.apply(mark)
     state.apply(.registered(at: 9), details)

@@ -160,10 +160,7 @@ import Testing
 
   private static let partition: Value = [
     "Topics": [
-      [
-        "Name": "t",
-        "Partitions": [["Index": 0, "LeaderEpoch": -1, "MaxBytes": 100, "Time": -1]],
-      ]
+      ["Name": "t", "Partitions": [["Index": 0, "LeaderEpoch": -1, "MaxBytes": 100, "Time": -1]]]
     ], "GroupId": "g", "Generation": -1, "MaxBytes": 100, "SessionEpoch": -1,
   ]
   private static let member: Value = [

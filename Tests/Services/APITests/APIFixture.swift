@@ -79,15 +79,13 @@ final class APIFixture {
   }
 
   func post(
-    _ body: String, key: String? = "all", type: String = "application/json",
-    headers: [String] = []
+    _ body: String, key: String? = "all", type: String = "application/json", headers: [String] = []
   ) throws -> (status: Int, text: String) {
     try post(Array(body.utf8), key: key, type: type, headers: headers)
   }
 
   func post(
-    _ body: [UInt8], key: String? = "all", type: String = "application/json",
-    headers: [String] = []
+    _ body: [UInt8], key: String? = "all", type: String = "application/json", headers: [String] = []
   ) throws -> (status: Int, text: String) {
     let authorization = key.map { ["Authorization: Bearer \($0)"] } ?? []
     let answer = try HTTPClient(timeoutMilliseconds: 30_000).post(

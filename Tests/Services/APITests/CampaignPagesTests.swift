@@ -18,8 +18,7 @@ import Testing
 
   /// Many campaigns whose requests are large, in a database; every tenth is of another app.
   private static func fixture(
-    _ count: Int, bytes: Int = 55_000, tags: Int = 0, flags: [String] = [],
-    keys: String? = nil
+    _ count: Int, bytes: Int = 55_000, tags: Int = 0, flags: [String] = [], keys: String? = nil
   ) throws -> (api: APIFixture, folder: TemporaryFolder) {
     let folder = TemporaryFolder()
     let location = folder.file("d.db")

@@ -153,8 +153,7 @@ import Testing
   @Test func `what a name is already used for is a conflict`() throws {
     let known = [
       try Self.campaign("sale"), try Self.campaign("over", .stopped),
-      try Self.campaign("gone", .cancelled),
-      try Self.campaign("other", app: "com.example.news"),
+      try Self.campaign("gone", .cancelled), try Self.campaign("other", app: "com.example.news"),
     ]
     let (fixture, folder) = try Self.fixture(known)
     defer { withExtendedLifetime(folder) {} }

@@ -84,10 +84,8 @@ private let token = String(repeating: "ab", count: 32)
     let fixture = try APIFixture(["--gorush"])
     let message = String(repeating: "m", count: 500_000)
     let tokens = (0..<20_000).map { "\"\($0)\"" }.joined(separator: ",")
-    let body =
-      #"{"notifications":[{"platform":2,"message":"\#(message)","tokens":[\#(tokens)]}]}"#
-    let answer = try push(
-      fixture, body, key: "shop", type: "application/json")
+    let body = #"{"notifications":[{"platform":2,"message":"\#(message)","tokens":[\#(tokens)]}]}"#
+    let answer = try push(fixture, body, key: "shop", type: "application/json")
     #expect(answer.status == 200)
     let logs = try #require(answer.json["logs"]?.array)
     #expect(logs.count <= 5)

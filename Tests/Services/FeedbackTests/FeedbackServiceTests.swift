@@ -107,9 +107,8 @@ import Testing
     #expect(eventually(withinMilliseconds: 20_000) { service.counter("forgotten") == 2 })
     let reader = try TokenStoreReader(fixture.database)
     #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try reader.devices(token: gone.token).isEmpty
-      }, "neither a registration nor a mark nor a history")
+      try eventually(withinMilliseconds: 20_000) { try reader.devices(token: gone.token).isEmpty },
+      "neither a registration nor a mark nor a history")
     #expect(try reader.devices(ofUser: "ann").map(\.device.token) == [other.token])
     #expect(try fixture.published(keys: 2)[gone.description] == .some(nil), "a tombstone")
     let store = try TokenStore(fixture.database, now: 1)

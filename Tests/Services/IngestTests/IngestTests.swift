@@ -51,8 +51,7 @@ import Testing
     let fixture = try IngestFixture()
     try fixture.produce(fixture.names.requests, IngestFixture.request(#","expires_in":3600"#))
     try fixture.produce(
-      fixture.names.requests,
-      IngestFixture.request(#","expires_in":3600,"expiration":1900000000"#))
+      fixture.names.requests, IngestFixture.request(#","expires_in":3600,"expiration":1900000000"#))
     let ingest = try fixture.start()
     let record = try #require(try fixture.read(fixture.names.notifications(.first), count: 1).first)
     let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)

@@ -246,9 +246,8 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(try stories(pipeline(), .id("order")).isEmpty)
   }
 
-  @Test(arguments: ["abc", "xyzxyzxyz", ""]) func `a text that is no token is refused`(
-    _ text: String
-  ) throws {
+  @Test(arguments: ["abc", "xyzxyzxyz", ""])
+  func `a text that is no token is refused`(_ text: String) throws {
     let values = try TraceCommand.values(["--token", text])
     #expect(throws: SettingErrors.self) { try TraceCommand.settings(values) }
   }

@@ -103,9 +103,7 @@ import Testing
       try fixture.keys("start") == [Self.token(1)]
     }
     // Both were to the same person, and each is sent once.
-    try expectEventually(withinMilliseconds: 5_000) {
-      try fixture.keys("never") == [Self.token(1)]
-    }
+    try expectEventually(withinMilliseconds: 5_000) { try fixture.keys("never") == [Self.token(1)] }
     usleep(1_500_000)
     #expect(try fixture.receipts().count { $0.outcome == .addressed } == 2)
     #expect(try fixture.keys("start") == [Self.token(1)])

@@ -151,8 +151,7 @@ import Testing
     let progress = try #require(Self.progress(database, later.name))
     #expect(progress.total == 3_000 && progress.addressed == 3_000)
     try expectEventually(withinMilliseconds: 20_000) {
-      try Set(fixture.readAll(fixture.names.notifications(.bulk)).compactMap(\.key)).count
-        == 3_000
+      try Set(fixture.readAll(fixture.names.notifications(.bulk)).compactMap(\.key)).count == 3_000
     }
     #expect(scheduler.stop() == nil && ingest.stop() == nil)
   }

@@ -272,8 +272,7 @@ struct FaultCase: Sendable {
     case .deadAddress:
       FaultCase(
         rules: #"[{"id":"dead_address","when":{"address":"127.0.0.1"}}]"#,
-        simulator: ["--listen-also", "127.0.0.2"],
-        failures: expect(delivered, uncounted))
+        simulator: ["--listen-also", "127.0.0.2"], failures: expect(delivered, uncounted))
     case .connectRefused:
       FaultCase(
         rules: #"[{"id":"connect_refused","when":{"times":2}}]"#,

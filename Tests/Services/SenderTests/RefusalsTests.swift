@@ -20,8 +20,7 @@ import Testing
           Self.response, app: AppHash.of(app.utf8.span), sentAt: 0,
           on: .init(
             at: PeerAddress(bytes: [127, 0, 0, 1], port: 443)!, hasAccepted: true, firstPushAt: 0,
-            hasNewestToken: true)),
-        now: 1_000, random: 0)
+            hasNewestToken: true)), now: 1_000, random: 0)
     }
     return health
   }

@@ -75,8 +75,7 @@ import Testing
     #expect(letters.count == 4)
     let details = letters.map { letter in
       String(
-        decoding: letter.headers.first { $0.name == "martlet-detail" }?.value ?? [],
-        as: UTF8.self)
+        decoding: letter.headers.first { $0.name == "martlet-detail" }?.value ?? [], as: UTF8.self)
     }
     #expect(details.contains { $0.hasPrefix("version:") })
     #expect(details.contains { $0.hasPrefix("expiration:") })

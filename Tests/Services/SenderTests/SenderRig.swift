@@ -121,8 +121,7 @@ final class SenderRig {
   @discardableResult
   func startSender(
     _ flags: [String] = [], loops: Int = 2, gateway: String? = nil, sandbox: String? = nil,
-    answering: ScriptedGateway? = nil,
-    fixed change: (inout DispatchSettings) -> Void = { _ in }
+    answering: ScriptedGateway? = nil, fixed change: (inout DispatchSettings) -> Void = { _ in }
   ) throws -> RunningService {
     let gateway =
       answering.map { "localhost:\($0.address.port)" } ?? gateway

@@ -173,8 +173,7 @@ extension LoopModel {
     let request = GatewayRequest(
       slot: slot, notification: push.notification, app: push.facts.app, device: push.facts.device)
     if let rule = connections[id]!.model.request(
-      request, connections[id]!.token, hangs: world.mood.hangingApps, now: world.now,
-      &world.chance)
+      request, connections[id]!.token, hangs: world.mood.hangingApps, now: world.now, &world.chance)
     {
       world.kafka.fail(rule)
     }

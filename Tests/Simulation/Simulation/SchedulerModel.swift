@@ -268,8 +268,7 @@ final class SchedulerModel: GroupProcess {
       return .request(
         due: ScheduleView.release(
           due: world.schedule.works[work].sendAt, requeuedAt: requeuedAt, now: job.clock,
-          isCaughtUp: job.isCaughtUp),
-        accepted: min(accepted, job.clock), identity: value.identity,
+          isCaughtUp: job.isCaughtUp), accepted: min(accepted, job.clock), identity: value.identity,
         requeue: requeuedAt.map { Requeue(written: accepted, at: $0) })
     }
   }
@@ -306,8 +305,7 @@ final class SchedulerModel: GroupProcess {
   }
 
   private func load(
-    _ partition: Int, _ after: Machine.Place, _ through: Int64, _ limit: Int,
-    _ world: inout World
+    _ partition: Int, _ after: Machine.Place, _ through: Int64, _ limit: Int, _ world: inout World
   ) {
     guard !isDown(world) else { return machine.notLoaded(until: ownTime(world) + 500) }
     let found = world.schedule.databases[place].due(

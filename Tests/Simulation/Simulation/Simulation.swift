@@ -165,10 +165,8 @@ public struct Simulation {
     nextSeed &+= 1
     return LoopModel(
       settings,
-      [
-        .init(
-          apps: ["app.certificate"], scope: .any, expiresAt: World.epoch / 1_000 + 10_000_000)
-      ], patience: UInt64(world.chance.pick([0, 1_500, 3_000])), now: world.now, wall: world.wall,
+      [.init(apps: ["app.certificate"], scope: .any, expiresAt: World.epoch / 1_000 + 10_000_000)],
+      patience: UInt64(world.chance.pick([0, 1_500, 3_000])), now: world.now, wall: world.wall,
       seed: nextSeed)
   }
 

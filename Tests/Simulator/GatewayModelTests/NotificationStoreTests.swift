@@ -14,9 +14,8 @@ import Testing
   ) -> AcceptedPush {
     AcceptedPush(
       id: SpelledID(NotificationID(high: 0, low: number)), token: Array(token.utf8),
-      app: Array(app.utf8),
-      collapseID: collapse.map { Array($0.utf8) }, priority: priority, expiration: expiration,
-      receivedAt: time)
+      app: Array(app.utf8), collapseID: collapse.map { Array($0.utf8) }, priority: priority,
+      expiration: expiration, receivedAt: time)
   }
 
   @Test func `only a notification that cannot reach its device waits`() {

@@ -50,10 +50,8 @@ import Testing
     #expect(
       client.notices.contains(
         .goAway(
-          lastStreamID: 0, code: 0,
-          debug: Array(#"{"reason":"BadCertificateEnvironment"}"#.utf8))))
-    let sandbox = try GatewayClient(
-      gateway, at: gateway.simulator.sandboxAddress, showing: issued)
+          lastStreamID: 0, code: 0, debug: Array(#"{"reason":"BadCertificateEnvironment"}"#.utf8))))
+    let sandbox = try GatewayClient(gateway, at: gateway.simulator.sandboxAddress, showing: issued)
     #expect(try sandbox.send { $0.with("authorization", nil) }.status == 200)
   }
 

@@ -39,8 +39,7 @@ import Testing
     let line = simulator.line
     let key = try SigningKey(pem: File.read(#require(line["key"]?.string)))
     let minter = try ProviderTokenMinter(
-      key: key, teamID: #require(line["team_id"]?.string),
-      keyID: #require(line["key_id"]?.string))
+      key: key, teamID: #require(line["team_id"]?.string), keyID: #require(line["key_id"]?.string))
     let root = try File.read(#require(line["root"]?.string))
     let token = try minter.mint(issuedAt: WallClock.seconds())
     let gateway = try RunningGateway()

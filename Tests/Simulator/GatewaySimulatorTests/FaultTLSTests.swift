@@ -58,8 +58,7 @@ import Testing
     // One that shows a certificate is refused: the gateway trusts another authority.
     let issued = try CertificateAuthority().issueClient(bundleID: "com.example.app")
     let other = try GatewayClient(
-      rig.gateway,
-      identity: TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM),
+      rig.gateway, identity: TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM),
       expectsSettings: false)
     try other.wait { other.connection.isClosed }
     #expect(other.failure != nil)

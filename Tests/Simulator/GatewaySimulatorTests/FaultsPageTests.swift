@@ -32,8 +32,7 @@ enum FaultsPage {
 
   /// Replaces the lines from the table's header to the next empty one.
   private static func replaceTable(_ lines: inout [String], with text: String, header: String) {
-    guard let start = lines.firstIndex(of: header),
-      let end = lines[start...].firstIndex(of: "")
+    guard let start = lines.firstIndex(of: header), let end = lines[start...].firstIndex(of: "")
     else { return }
     let rows = text.split(separator: "\n").map { String($0) }
     lines.replaceSubrange(start..<end, with: rows)

@@ -87,8 +87,7 @@ public final class KafkaFixture {
     if let broker {
       try broker.createTopic(
         .init(
-          full, partitions: partitions,
-          settings: compacted ? [("cleanup.policy", "compact")] : []))
+          full, partitions: partitions, settings: compacted ? [("cleanup.policy", "compact")] : []))
       return full
     }
     let admin = try KafkaAdmin(configuration)

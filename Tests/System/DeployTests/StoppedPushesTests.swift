@@ -45,8 +45,7 @@ import Testing
     let series: [Series]
 
     init(
-      _ name: String, _ alert: String, _ severity: Severity, within minutes: Int,
-      _ series: [Series]
+      _ name: String, _ alert: String, _ severity: Severity, within minutes: Int, _ series: [Series]
     ) {
       (self.name, self.alert, self.severity) = (name, alert, severity)
       (self.minutes, self.series) = (minutes, series)
@@ -136,8 +135,7 @@ import Testing
         [
           .gauge(
             #"martlet_sender_refused_seconds{app="a",credential="c",environment="e",reason="r"}"#,
-            0,
-            60)
+            0, 60)
         ]),
       Way(
         "partitions have no reader", "MartletPartitionsUnowned", .page, within: 6,

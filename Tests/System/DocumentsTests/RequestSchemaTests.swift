@@ -39,10 +39,7 @@ import Testing
     ),
     ("widgets", #"{"aps":{"content-changed":true}}"#),
     ("controls", #"{"aps":{"content-changed":true}}"#),
-    (
-      "nowplaying",
-      #"{"aps":{"timestamp":1795000000,"event":"update","attributes":{"id":"x"}}}"#
-    ),
+    ("nowplaying", #"{"aps":{"timestamp":1795000000,"event":"update","attributes":{"id":"x"}}}"#),
   ]
 
   private static let values: [JSONValue?] = [

@@ -123,8 +123,7 @@ import Testing
     let file = folder.file("lines")
     try File.write(file, Array((lines().joined(separator: "\n") + "\n").utf8))
     let kcat = try BuiltProgram.start(
-      path: SystemProgram.path("kcat"),
-      ["-P", "-b", kafka, "-t", "push.requests", "-l", file],
+      path: SystemProgram.path("kcat"), ["-P", "-b", kafka, "-t", "push.requests", "-l", file],
       in: folder)
     #expect(kcat.wait(withinMilliseconds: 60_000) == 0, "kcat printed: \(kcat.output)")
     ingest.signal(SIGCONT)

@@ -131,8 +131,7 @@ final class StandardWebhooksTests {
       _ = receiver.stop()
       try produce(50)
       #expect(
-        sender.prints(WebhooksLog.endpointFails, withinMilliseconds: 60_000),
-        "\(sender.output)")
+        sender.prints(WebhooksLog.endpointFails, withinMilliseconds: 60_000), "\(sender.output)")
       (receiver, port) = try endpoint(port: port)
       #expect(arrive(produced), "\(distinct().count) of \(produced): \(sender.output)")
     }

@@ -35,8 +35,7 @@ struct ConsoleIncident: Sendable {
   ) -> ConsoleIncident {
     ConsoleIncident(
       name: name, headline: headline, texts: texts,
-      begin: { try $0.rig.addGatewayFaults("[\(rule)]") },
-      end: { try $0.rig.clearGatewayFaults() })
+      begin: { try $0.rig.addGatewayFaults("[\(rule)]") }, end: { try $0.rig.clearGatewayFaults() })
   }
 
   private static let gateway = [

@@ -219,8 +219,7 @@ import Testing
       ["campaign", "list", "--database", rig.folder.file("schedule.sqlite")],
       ["schedule", "list", "--database", rig.folder.file("schedule.sqlite")],
       ["pause", "--kafka", rig.kafka], ["pace", "--kafka", rig.kafka],
-      ["dead-letters", "list", "--kafka", rig.kafka],
-      ["trace", "good-1", "--kafka", rig.kafka],
+      ["dead-letters", "list", "--kafka", rig.kafka], ["trace", "good-1", "--kafka", rig.kafka],
     ] {
       let run = try BuiltProgram.run(
         ChildProcess.sibling("martlet"), arguments, in: rig.folder, withinMilliseconds: 60_000)

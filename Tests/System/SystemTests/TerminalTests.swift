@@ -32,9 +32,8 @@ import Testing
     let device = String(repeating: "ca", count: 32)
     let canary = try BuiltProgram.start(
       "martlet",
-      [
-        "canary", "--kafka", "127.0.0.1:1", "--canary", "com.example.app,production,\(device),2s",
-      ], in: folder)
+      ["canary", "--kafka", "127.0.0.1:1", "--canary", "com.example.app,production,\(device),2s"],
+      in: folder)
     try #require(
       canary.prints(ServiceKitLog.statusPages, withinMilliseconds: 30_000), "\(canary.output)")
     canary.signal(SIGHUP)

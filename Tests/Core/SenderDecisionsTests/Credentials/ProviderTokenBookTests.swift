@@ -74,10 +74,8 @@ import Testing
   @Test func `tokens only go forward`() {
     let book = Book()
     _ = book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 5), now: now)
-    #expect(
-      book.apply(entry("k", apps: ["a"], issuedAt: 50, generation: 9), now: now) == .stale)
-    #expect(
-      book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 5), now: now) == .stale)
+    #expect(book.apply(entry("k", apps: ["a"], issuedAt: 50, generation: 9), now: now) == .stale)
+    #expect(book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 5), now: now) == .stale)
     #expect(
       book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 6), now: now)
         == .renewed(0, hasOtherApps: false))

@@ -62,8 +62,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     AlertedFault(
       name: "app refused", alert: "MartletAppRefused",
       labels: ["app": "com.example.app", "reason": "InvalidProviderToken"],
-      log: ("martlet-sender", SenderLog.appRefused.rawValue),
-      isShort: true
+      log: ("martlet-sender", SenderLog.appRefused.rawValue), isShort: true
     ) {
       try $0.rig.addGatewayFaults(
         #"[{"id":"any_answer","reason":"InvalidProviderToken","when":{"app":"com.example.app"}}]"#)
