@@ -170,7 +170,7 @@ import Testing
       + " -w ' %{http_code}'"
     let base = "https://localhost:\(gateway.simulator.managementAddress.port)/1/apps/\(Self.app)"
     let request = "2c6d8a1e-0000-4000-8000-00000000000a"
-    let made = try output(
+    let made = try FaultRig.output(
       "\(curl) -D - -H 'apns-request-id: \(request)' "
         + #"-d '{"message-storage-policy":1,"push-type":"LiveActivity"}'"# + " \(base)/channels")
     #expect(made.hasSuffix(" 201"))
@@ -179,16 +179,17 @@ import Testing
     let line = made.split(whereSeparator: \.isNewline).first { $0.hasPrefix(prefix) }
     let channel = String(try #require(line).dropFirst(prefix.count))
     #expect(channel.utf8.count == 24)
-    #expect(try output("\(curl) \(base)/all-channels") == #"{"channels":["\#(channel)"]} 200"#)
+    #expect(
+      try FaultRig.output("\(curl) \(base)/all-channels") == #"{"channels":["\#(channel)"]} 200"#)
     let header = "-H 'apns-channel-id: \(channel)'"
     #expect(
-      try output("\(curl) \(header) \(base)/channels")
+      try FaultRig.output("\(curl) \(header) \(base)/channels")
         == #"{"message-storage-policy":1,"push-type":"LiveActivity"} 200"#)
     let publish =
       "\(curl) \(header) -H 'apns-push-type: Liveactivity' -H 'apns-priority: 10'"
       + " -H 'apns-expiration: \(WallClock.seconds() + 60)' -d '{\"aps\":{}}'"
       + " https://localhost:\(gateway.simulator.address.port)/4/broadcasts/apps/\(Self.app)"
-    #expect(try output(publish) == " 200")
+    #expect(try FaultRig.output(publish) == " 200")
     let shown = try gateway.json("/channels")["channels"]?.array?.first
     #expect(shown?["published"]?.int == 1)
     #expect(shown?["stored_body"]?.string == #"{"aps":{}}"#)
@@ -197,10 +198,10 @@ import Testing
       "\(gateway.simulator.managementAddress.port)",
       with: "\(gateway.simulator.sandboxManagementAddress.port)")
     #expect(
-      try output("\(curl) \(header) \(sandbox)/channels")
+      try FaultRig.output("\(curl) \(header) \(sandbox)/channels")
         == #"{"reason":"ChannelNotRegistered"} 400"#)
-    #expect(try output("\(curl) -X DELETE \(header) \(base)/channels") == " 204")
-    #expect(try output(publish) == #"{"reason":"ChannelNotRegistered"} 400"#)
+    #expect(try FaultRig.output("\(curl) -X DELETE \(header) \(base)/channels") == " 204")
+    #expect(try FaultRig.output(publish) == #"{"reason":"ChannelNotRegistered"} 400"#)
   }
 
   @Test(arguments: [
@@ -304,13 +305,5 @@ import Testing
     #expect(client.push.fields[4].value.hasPrefix(authorization.dropLast(1)))
     #expect(shown["stream"]?.int == 1)
     #expect(shown["body_bytes"]?.int == 100)
-  }
-
-  private func output(_ command: String) throws -> String {
-    let pipe = try #require(popen(command, "r"))
-    defer { pclose(pipe) }
-    var text: [UInt8] = []
-    while case let byte = fgetc(pipe), byte >= 0 { text.append(UInt8(byte)) }
-    return String(decoding: text, as: UTF8.self)
   }
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Glibc
 import JSON
 import SystemTestSupport
 import TestSupport
+import Testing
 
 /// The files of deploy/, and its YAML as values.
 enum DeployedFiles {
@@ -27,6 +29,14 @@ enum DeployedFiles {
 
   static func text(_ path: String) throws -> String {
     String(decoding: try File.read("\(folder)/\(path)"), as: UTF8.self)
+  }
+
+  /// Expects that a page of docs/reference is this text; with `MARTLET_WRITE_DOCS` it is written first.
+  static func expectPage(_ name: String, _ text: String) throws {
+    let path = "\(root)/docs/reference/\(name)"
+    if getenv("MARTLET_WRITE_DOCS") != nil { try File.write(path, Array(text.utf8), mode: 0o644) }
+    let page = String(decoding: try File.read(path), as: UTF8.self)
+    #expect(page == text, "out of date: scripts/docs writes it")
   }
 
   /// Every file, relative to deploy/, sorted.

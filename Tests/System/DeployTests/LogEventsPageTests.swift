@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Glibc
 import SystemTestSupport
 import Telemetry
 import TestSupport
@@ -11,12 +10,7 @@ import Testing
   private let messages = LogEventsPage.programs.flatMap { $0.events.map { $0.rawValue } }
 
   @Test func `the page in docs is what the programs declare`() throws {
-    let path = "\(DeployedFiles.root)/docs/reference/logs.md"
-    let text = LogEventsPage.text
-    if getenv("MARTLET_WRITE_DOCS") != nil { try File.write(path, Array(text.utf8), mode: 0o644) }
-    #expect(
-      String(decoding: try File.read(path), as: UTF8.self) == text,
-      "out of date: MARTLET_WRITE_DOCS=1 swift test --filter LogEventsPageTests")
+    try DeployedFiles.expectPage("logs.md", LogEventsPage.text)
   }
 
   @Test func `the page has every table of the sources`() throws {
