@@ -47,9 +47,7 @@ import Testing
     _ kind: DatabaseKind
   ) throws {
     let fixture = try SchedulerFixture()
-    let location = try kind.location(in: fixture.folder)
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices(kind)
     try Self.register(store, 1, at: 10, activity: nil)
     let ingest = try fixture.ingest()
     let own = kind == .sqlite ? fixture.folder.file("schedule.db") : location
@@ -85,9 +83,7 @@ import Testing
     _ kind: DatabaseKind
   ) throws {
     let fixture = try SchedulerFixture()
-    let location = try kind.location(in: fixture.folder)
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices(kind)
     let ingest = try fixture.ingest()
     let own = kind == .sqlite ? fixture.folder.file("schedule.db") : location
     let scheduler = try fixture.scheduler(own, kind == .sqlite ? ["--devices", location] : [])
@@ -112,9 +108,7 @@ import Testing
 
   @Test func `a start for somebody who stays without a token says so, and starts nothing`() throws {
     let fixture = try SchedulerFixture()
-    let location = fixture.folder.file("tokens.db")
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices()
     let ingest = try fixture.ingest()
     let scheduler = try fixture.scheduler(
       fixture.folder.file("schedule.db"), ["--devices", location])
@@ -133,9 +127,7 @@ import Testing
 
   @Test func `start_or_update starts what does not run, and updates what does`() throws {
     let fixture = try SchedulerFixture()
-    let location = fixture.folder.file("tokens.db")
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices()
     try Self.register(store, 1, at: 10, activity: nil)
     try Self.register(store, 2, at: 10, activity: "order-1")
     let ingest = try fixture.ingest()
@@ -174,9 +166,7 @@ import Testing
 
   @Test func `an activity that was started with a channel is followed on it`() throws {
     let fixture = try SchedulerFixture()
-    let location = fixture.folder.file("tokens.db")
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices()
     try Self.register(store, 1, at: 10, activity: nil)
     let ingest = try fixture.ingest()
     let database = fixture.folder.file("schedule.db")

@@ -8,6 +8,7 @@ import Kafka
 import Records
 import Scheduler
 import ServiceKit
+import Store
 import Telemetry
 import TestSupport
 
@@ -48,6 +49,14 @@ final class SchedulerFixture {
     return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
       try SchedulerService.run(ready, context)
     }
+  }
+
+  /// A database of device tokens, complete and empty, and where it is.
+  func devices(_ kind: DatabaseKind = .sqlite) throws -> (location: String, store: TokenStore) {
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
+    return (location, store)
   }
 
   @discardableResult

@@ -39,9 +39,7 @@ import Testing
     _ kind: DatabaseKind
   ) throws {
     let fixture = try SchedulerFixture()
-    let location = try kind.location(in: fixture.folder)
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices(kind)
     try Self.register(store, 1, at: 10, DeviceDetails(user: "ann"))
     try Self.register(store, 2, at: 20, DeviceDetails(user: "ann"))
     try Self.register(store, 3, at: 30, DeviceDetails(pushType: "voip", user: "ann"))
@@ -76,9 +74,7 @@ import Testing
   @Test func `devices are those at the moment of sending, and a cancelled request has none`() throws
   {
     let fixture = try SchedulerFixture()
-    let location = fixture.folder.file("tokens.db")
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices()
     try Self.register(store, 1, at: 10, DeviceDetails(user: "ann"))
     let ingest = try fixture.ingest()
     let scheduler = try fixture.scheduler(
@@ -103,9 +99,7 @@ import Testing
     _ kind: DatabaseKind
   ) throws {
     let fixture = try SchedulerFixture()
-    let location = try kind.location(in: fixture.folder)
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices(kind)
     try Self.register(store, 1, at: 10, DeviceDetails(user: "ann"))
     try store.startOver(at: 5)
     try store.transaction { () throws(StoreError) in
