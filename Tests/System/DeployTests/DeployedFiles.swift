@@ -31,12 +31,16 @@ enum DeployedFiles {
     String(decoding: try File.read("\(folder)/\(path)"), as: UTF8.self)
   }
 
+  /// A file anywhere in the repository.
+  static func page(_ path: String) throws -> String {
+    String(decoding: try File.read("\(root)/\(path)"), as: UTF8.self)
+  }
+
   /// Expects that a page of docs/reference is this text; with `MARTLET_WRITE_DOCS` it is written first.
   static func expectPage(_ name: String, _ text: String) throws {
     let path = "\(root)/docs/reference/\(name)"
     if getenv("MARTLET_WRITE_DOCS") != nil { try File.write(path, Array(text.utf8), mode: 0o644) }
-    let page = String(decoding: try File.read(path), as: UTF8.self)
-    #expect(page == text, "out of date: scripts/docs writes it")
+    #expect(try page("docs/reference/\(name)") == text, "out of date: scripts/docs writes it")
   }
 
   /// Every file, relative to deploy/, sorted.

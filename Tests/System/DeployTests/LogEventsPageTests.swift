@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import SystemTestSupport
 import Telemetry
 import TestSupport
@@ -35,7 +34,7 @@ import Testing
   /// What stands in backticks right after the word: `the log: …`, `programs log …`.
   @Test(arguments: ["docs/runbook.md", "docs/operations.md", "docs/kafka.md", "SECURITY.md"])
   func `a document quotes what a program logs, or the beginning of it`(path: String) throws {
-    let text = String(decoding: try File.read("\(DeployedFiles.root)/\(path)"), as: UTF8.self)
+    let text = try DeployedFiles.page(path)
     let pieces = text.split(separator: "`", omittingEmptySubsequences: false)
       .map { $0.split { $0 == " " || $0 == "\n" }.joined(separator: " ") }
     let quotes = zip(pieces, pieces.dropFirst()).filter { before, _ in
