@@ -236,21 +236,25 @@ import Testing
     #expect(try carried(Array(buffer.bytes)) == [later, "replay=\(mark)"])
   }
 
-  @Test func `come back in receipts where the table says so`() throws {
-    let record = record(Self.all)
-    let envelope = try Envelope.parse(record.span)
+  private func receiptText(of record: [UInt8], _ envelope: Envelope) -> String {
     var buffer = ByteBuffer()
     record.withUnsafeBytes { bytes in
       var line = ReceiptLine(.delivered, at: 2)
       line.carried = envelope.carried(in: bytes)
       ReceiptEncoder.append(line, into: &buffer)
     }
-    let text = String(decoding: buffer.bytes, as: UTF8.self)
+    return String(decoding: buffer.bytes, as: UTF8.self)
+  }
+
+  @Test func `come back in receipts where the table says so`() throws {
+    let record = record(Self.all)
+    let envelope = try Envelope.parse(record.span)
+    let text = receiptText(of: record, envelope)
     #expect(
       text
         == #"{"outcome":"delivered","at":2,"data":{"a":"b","c\n":""},"replay":"3/17","traceparent":"\#(Self.trace)","warnings":["empty-alert:aps.alert","wrong-type:aps.category"]}"#
     )
-    let receipt = try Receipt(buffer.bytes, parser: JSONParser())
+    let receipt = try Array(text.utf8).withUnsafeBytes { try Receipt($0, parser: JSONParser()) }
     #expect(receipt.data == #"{"a":"b","c\n":""}"#)
     #expect(receipt.replay == "3/17" && receipt.traceParent == Self.trace)
     #expect(receipt.warnings == #"["empty-alert:aps.alert","wrong-type:aps.category"]"#)
@@ -265,13 +269,7 @@ import Testing
     #expect(record[envelope.campaign.indices].elementsEqual("sale".utf8))
     let none = try Envelope.parse(self.record(Self.all).span)
     #expect(none.group.count == 0 && none.campaign.count == 0)
-    var buffer = ByteBuffer()
-    record.withUnsafeBytes { bytes in
-      var line = ReceiptLine(.delivered, at: 2)
-      line.carried = envelope.carried(in: bytes)
-      ReceiptEncoder.append(line, into: &buffer)
-    }
-    let text = String(decoding: buffer.bytes, as: UTF8.self)
+    let text = receiptText(of: record, envelope)
     #expect(text == #"{"outcome":"delivered","at":2,"group":"spring sale","campaign":"sale"}"#)
   }
 

@@ -24,17 +24,13 @@ extension CampaignTests {
       Self.campaign(
         "bad",
         more: #","first":{"percent":1,"wait_seconds":0},"stop":{"rejected_percent":20}"#))
-    expectEventually(withinMilliseconds: 30_000) {
-      (try? Self.shown(database, "bad"))??.progress.state == .trial
-    }
+    Self.expectProgress(database, "bad") { $0.state == .trial }
     #expect(try #require(try Self.shown(database, "bad")).progress.addressed == 10)
     func receipt(_ outcome: String) -> String { Self.line("bad", Outcome(outcome.utf8.span)!) }
     let lines = [receipt("delivered"), receipt("rejected"), receipt("rejected")]
     try fixture.produce(fixture.names.receipts, lines.joined(separator: "\n"))
     try fixture.produce(fixture.names.receipts, receipt("rejected"))
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "bad"))??.progress.state == .stopped
-    }
+    Self.expectProgress(database, "bad") { $0.state == .stopped }
     let campaign = try #require(try Self.shown(database, "bad"))
     #expect(campaign.progress.reason?.hasSuffix("pushes were rejected") == true)
     #expect(campaign.progress.addressed == 10 && campaign.outcomes[.rejected] == 3)
@@ -57,16 +53,12 @@ extension CampaignTests {
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     try fixture.start(
       Self.campaign("bad", more: #","pace":"20/s","stop":{"unregistered_percent":10}"#))
-    expectEventually(withinMilliseconds: 30_000) {
-      (try? Self.shown(database, "bad"))??.progress.addressed ?? 0 > 0
-    }
+    Self.expectProgress(database, "bad") { $0.addressed > 0 }
     let lines = (0..<100).map { _ in
       Self.line("bad", .rejected, status: 410, reason: "Unregistered")
     }
     try fixture.produce(fixture.names.receipts, lines.joined(separator: "\n"))
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "bad"))??.progress.state == .stopped
-    }
+    Self.expectProgress(database, "bad") { $0.state == .stopped }
     func control() throws -> ReadRecord? {
       try fixture.readAll(fixture.names.controls).last { $0.key == "\(Self.key("bad"))" }
     }
@@ -86,16 +78,12 @@ extension CampaignTests {
     try fixture.start(
       Self.campaign("first", more: #","pace":"10/s","stop":{"rejected_percent":60}"#))
     func counted(_ name: String) -> Int? { (try? Self.shown(database, name))??.outcomes.total }
-    expectEventually(withinMilliseconds: 30_000) {
-      (try? Self.shown(database, "first"))??.progress.addressed == 300
-    }
+    Self.expectProgress(database, "first") { $0.addressed == 300 }
     let fifty = (0..<50).map { _ in Self.line("first", .rejected) }.joined(separator: "\n")
     try fixture.produce(fixture.names.receipts, fifty)
     #expect(eventually(withinMilliseconds: 20_000) { counted("first") == 50 })
     try fixture.start(Self.campaign("second", more: #","pace":"1/s""#))
-    expectEventually(withinMilliseconds: 30_000) {
-      (try? Self.shown(database, "second"))??.progress.addressed ?? 0 > 0
-    }
+    Self.expectProgress(database, "second") { $0.addressed > 0 }
     try fixture.produce(fixture.names.receipts, Self.line("second") + "\n" + Self.line("first"))
     #expect(
       eventually(withinMilliseconds: 20_000) { counted("second") == 1 && counted("first") == 51 })
@@ -107,9 +95,7 @@ extension CampaignTests {
     #expect(eventually(withinMilliseconds: 20_000) { counted("old") == 1 })
     try fixture.produce(fixture.names.receipts, Self.line("old") + "\n" + fifty)
     #expect(eventually(withinMilliseconds: 20_000) { counted("old") == 2 })
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "first"))??.progress.state == .stopped
-    }
+    Self.expectProgress(database, "first") { $0.state == .stopped }
     #expect(try Self.shown(database, "first")?.progress.reason == "100 of 101 pushes were rejected")
     #expect(scheduler.stop() == nil)
   }

@@ -75,6 +75,19 @@ import Testing
     }.first { $0.name == name && $0.key.app == app }
   }
 
+  /// Expects that a campaign comes to this.
+  static func expectProgress(
+    _ database: String, _ name: String, app: String = app, fileID: String = #fileID,
+    filePath: String = #filePath, line: Int = #line, _ isThere: (CampaignProgress) -> Bool
+  ) {
+    expectEventually(
+      withinMilliseconds: 30_000, fileID: fileID, filePath: filePath, line: line
+    ) {
+      guard let campaign = (try? shown(database, name, app: app)) ?? nil else { return false }
+      return isThere(campaign.progress)
+    }
+  }
+
   private static func tokens(_ fixture: SchedulerFixture) throws -> [String] {
     try fixture.readAll(fixture.names.notifications(.bulk)).compactMap(\.key)
   }
@@ -90,9 +103,7 @@ import Testing
     let database = fixture.folder.file("schedule.db")
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     try fixture.start(Self.campaign("sale"))
-    expectEventually(withinMilliseconds: 30_000) {
-      (try? Self.shown(database, "sale"))??.progress.state == .done
-    }
+    Self.expectProgress(database, "sale") { $0.state == .done }
     let progress = try #require(try Self.shown(database, "sale")).progress
     #expect(progress.total == 2_500 && progress.addressed == 2_500)
     #expect(scheduler.counter("campaign_devices") == 2_500)
@@ -154,26 +165,20 @@ import Testing
     expectEventually(withinMilliseconds: 20_000) { scheduler.counter("partitions_assigned") == 2 }
     // The pause is older than the campaign: it concerned another one.
     try fixture.start(campaign)
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "sale"))??.progress.state == .done
-    }
+    Self.expectProgress(database, "sale") { $0.state == .done }
     let soon = WallClock.milliseconds() / 1_000 + 2
     try fixture.start(Self.campaign("held", more: #","send_at":\#(soon)"#))
     try Self.control(fixture, "held", "paused")
     while WallClock.milliseconds() < soon * 1_000 + 500 { usleep(50_000) }
     #expect(try Self.shown(database, "held")?.progress.state == .scheduled)
     try Self.control(fixture, "held", nil)
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "held"))??.progress.state == .done
-    }
+    Self.expectProgress(database, "held") { $0.state == .done }
     // It waits for its time meanwhile.
     let time = WallClock.milliseconds() / 1_000 + 3_600
     try fixture.start(Self.campaign("later", more: #","send_at":\#(time)"#))
     usleep(5_000)
     try Self.control(fixture, "later", "cancelled")
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "later"))??.progress.state == .cancelled
-    }
+    Self.expectProgress(database, "later") { $0.state == .cancelled }
     #expect(try #require(try Self.shown(database, "later")).progress.reason == "cancelled by ann")
     #expect(scheduler.counter("campaign_devices") == 100)
     #expect(scheduler.stop() == nil)
@@ -188,9 +193,7 @@ import Testing
     try Self.fill(devices, devices: 600)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     try fixture.start(Self.campaign("sale", more: #","pace":"2/s""#))
-    expectEventually(withinMilliseconds: 30_000) {
-      (try? Self.shown(database, "sale"))??.progress.addressed == 60
-    }
+    Self.expectProgress(database, "sale") { $0.addressed == 60 }
     #expect(try #require(try Self.shown(database, "sale")).progress.hasSetPace)
     let pace = try #require(try fixture.readAll(fixture.names.controls).first)
     #expect(pace.key == "pace:group:\(Self.app):production:sale")
@@ -203,14 +206,10 @@ import Testing
     // Outcomes make room: as many again, and no more.
     let outcomes = (0..<12).map { _ in Self.line("sale") }
     try fixture.produce(fixture.names.receipts, outcomes.joined(separator: "\n"))
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "sale"))??.progress.addressed == 72
-    }
+    Self.expectProgress(database, "sale") { $0.addressed == 72 }
     // A pause, and a device that loses its tag meanwhile is not addressed afterwards.
     try Self.control(fixture, "sale", "paused")
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "sale"))??.progress.isPaused == true
-    }
+    Self.expectProgress(database, "sale") { $0.isPaused }
     try fixture.produce(fixture.names.receipts, outcomes.joined(separator: "\n"))
     usleep(500_000)
     #expect(try Self.shown(database, "sale")?.progress.addressed == 72)
@@ -224,14 +223,10 @@ import Testing
           history: DeviceHistory()))
     }
     try Self.control(fixture, "sale", nil)
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "sale"))??.progress.addressed == 84
-    }
+    Self.expectProgress(database, "sale") { $0.addressed == 84 }
     // A cancellation holds at once: nobody else is addressed.
     try Self.control(fixture, "sale", "cancelled")
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "sale"))??.progress.state == .cancelled
-    }
+    Self.expectProgress(database, "sale") { $0.state == .cancelled }
     try fixture.produce(fixture.names.receipts, outcomes.joined(separator: "\n"))
     usleep(500_000)
     #expect(try Self.shown(database, "sale")?.progress.addressed == 84)
@@ -262,9 +257,7 @@ import Testing
       fixture.names.controls, key: "holder:key shop",
       #"{"ended":true,"at":\#(WallClock.milliseconds()),"by":"martlet-api"}"#)
     #expect(eventually(withinMilliseconds: 30_000) { scheduler.counter("cancelled") == 1 })
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "sale"))??.progress.state == .cancelled
-    }
+    Self.expectProgress(database, "sale") { $0.state == .cancelled }
     #expect(
       try Self.shown(database, "sale")?.progress.reason
         == "cancelled by the removal of API key shop")
@@ -274,9 +267,7 @@ import Testing
     var again = try Self.campaign("again")
     again.by = "key shop"
     try fixture.start(again)
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "again"))??.progress.state == .done
-    }
+    Self.expectProgress(database, "again") { $0.state == .done }
     #expect(scheduler.stop() == nil && ingest.stop() == nil)
   }
 
@@ -295,12 +286,8 @@ import Testing
     try fixture.produce(
       fixture.names.controls, key: "\(other.key)", #"{"paused":true,"at":\#(own.at + 60_000)}"#)
     try fixture.start(own)
-    expectEventually(withinMilliseconds: 30_000) {
-      (try? Self.shown(database, "sale", app: Self.app))??.progress.addressed == 30
-    }
-    expectEventually(withinMilliseconds: 20_000) {
-      (try? Self.shown(database, "sale", app: "com.example.other"))??.progress.isPaused == true
-    }
+    Self.expectProgress(database, "sale", app: Self.app) { $0.addressed == 30 }
+    Self.expectProgress(database, "sale", app: "com.example.other") { $0.isPaused }
     #expect(scheduler.counter("campaigns_started_again") == 0)
     #expect(scheduler.stop() == nil)
   }
