@@ -73,63 +73,309 @@ func system(_ name: String, _ pkgConfig: String, _ debian: String) -> Target {
     providers: [.apt([debian])])
 }
 
-/// Decisions and formats as values, in a flat. What other modules use is public: the compiler gets no name of the
-/// package, because `@inlinable` does nothing in a type that is `package` (docs/decisions/006).
-func values(_ flat: String, _ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+/// The first word of a row of the tables below. The name of the target follows, and what it imports.
+enum Kind: String {
+  /// Decisions and formats as values.
+  case values
+  /// A module that does something: each type owns one handle on one thread.
+  case shell
+  /// A shell that is not optimized in the fuzz program.
+  case outer
+  /// The shell of a process, with what all of them import.
+  case service
+  /// A program: parse, build, run.
+  case program
+  /// Files in the program. Instead of imports there are their names: the target has `PackageResources.console_html`.
+  case files
+  /// `tests APNS` is the target APNSTests.
+  case tests
+  /// Tests with scripts in their folder Python.
+  case scripted
+}
+
+/// What other modules use is public: the compiler gets no name of the package for a module, because `@inlinable` does
+/// nothing in a type that is `package` (docs/decisions/006).
+func target(_ kind: Kind, _ name: String, _ imports: [String], in folder: String) -> Target {
+  let dependencies = imports.map { Target.Dependency.byName(name: $0) }
+  func module(_ settings: [SwiftSetting], and more: [Target.Dependency] = []) -> Target {
+    .target(
+      name: name, dependencies: dependencies + more, path: "\(folder)/\(name)",
+      packageAccess: false, swiftSettings: settings)
+  }
+  func tests(exclude: [String] = []) -> Target {
+    .testTarget(
+      name: "\(name)Tests", dependencies: dependencies,
+      path: "\(folder.replacing("Sources/", with: "Tests/"))/\(name)Tests", exclude: exclude,
+      swiftSettings: swift)
+  }
+  return switch kind {
+  case .values: module(pure)
+  case .shell: module(swift)
+  case .outer: module(outer)
+  case .service: module(outer, and: ["ServiceKit", "Settings", "Telemetry", "Bytes"])
+  case .program:
+    .executableTarget(
+      name: name, dependencies: dependencies, path: "\(folder)/\(name)", swiftSettings: outer,
+      linkerSettings: hardenedLink)
+  case .files:
+    .target(
+      name: name, path: "\(folder)/\(name)", resources: imports.map { .embedInCode($0) },
+      packageAccess: false, swiftSettings: pure)
+  case .tests: tests()
+  case .scripted: tests(exclude: ["Python"])
+  }
+}
+
+/// The targets of a table. A line that begins with no kind goes on with the row before.
+func targets(in folder: String, _ table: String) -> [Target] {
+  var rows: [(kind: Kind, words: [String])] = []
+  for line in table.split(separator: "\n") {
+    let words = line.split(separator: " ").map(String.init)
+    if let kind = Kind(rawValue: words[0]) {
+      rows.append((kind, Array(words[1...])))
+    } else {
+      rows[rows.count - 1].words += words
+    }
+  }
+  return rows.map { target($0.kind, $0.words[0], Array($0.words[1...]), in: folder) }
+}
+
+/// The only places where a C header is named. CSimdjson is C++, because simdjson is: it reads requests and payloads in
+/// one pass (its include/CSimdjson.h).
+let c: [Target] = [
   .target(
-    name: name, dependencies: dependencies, path: "Sources/\(flat)/\(name)", packageAccess: false,
-    swiftSettings: pure)
-}
-
-/// A module that does something: each type owns one handle on one thread.
-func shell(
-  _ flat: String, _ name: String, _ dependencies: [Target.Dependency],
-  settings: [SwiftSetting] = swift
-) -> Target {
+    name: "CSimdjson", path: "Sources/Contract/CSimdjson",
+    cxxSettings: [.unsafeFlags(["-O2"])] + hardenedCXX,
+    linkerSettings: [.linkedLibrary("simdjson")]),
+  system("CRdKafka", "rdkafka", "librdkafka-dev"),
+  system("CNghttp2", "libnghttp2", "libnghttp2-dev"),
+  system("COpenSSL", "openssl", "libssl-dev"),
+  system("CSQLite", "sqlite3", "libsqlite3-dev"),
+  system("CPostgres", "libpq", "libpq-dev"),
+  system("CZlib", "zlib", "zlib1g-dev"),
+  system("CCurl", "libcurl", "libcurl4-openssl-dev"),
   .target(
-    name: name, dependencies: dependencies, path: "Sources/\(flat)/\(name)", packageAccess: false,
-    swiftSettings: settings)
-}
+    name: "CLinux", path: "Sources/Platform/C/CLinux",
+    cSettings: [.define("_GNU_SOURCE")] + hardenedC),
+  .target(
+    name: "CBuild", path: "Sources/Platform/C/CBuild",
+    cSettings: hardenedC + commit.map { .define("MARTLET_COMMIT", to: $0) }),
+]
 
-/// The shell of a process, with what all of them use.
-func service(_ flat: String, _ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  shell(
-    flat, name, dependencies + ["ServiceKit", "Settings", "Telemetry", "Bytes"], settings: outer)
-}
+/// What every flat imports.
+let shared: KeyValuePairs = [
+  "Contract": """
+    values    Identity
+    values    APNS               Identity
+    values    Contract           APNS Identity
+    values    Credentials        APNS Contract
+    values    DeviceTokens       APNS Contract Identity
+    values    Schedule           Contract Identity
+    shell     JSON               Bytes CSimdjson Identity
+    shell     Records            Bytes JSON APNS Contract Identity Schedule Telemetry CSimdjson
+    tests     Identity           Identity
+    tests     APNS               APNS Random
+    tests     Contract           Identity APNS Contract Random
+    tests     DeviceTokens       Random DeviceTokens Contract APNS FeedbackDecisions
+    tests     JSON               Bytes JSON Random
+    tests     Records            Identity Bytes JSON Records APNS Contract Random Schedule TestSupport
+  """,
+  "Platform": """
+    values    Random
+    values    Waiting
+    values    Settings
+    values    Telemetry
+    values    PEMFiles
+    values    HTTP1              Identity
+    values    HTTP2Engine        Waiting
+    values    ConsumerGroup      APNS
+    values    Diagnosis          APNS Contract
+    shell     Bytes              CLinux
+    shell     EventLoop          Bytes Random CLinux
+    shell     TLS                PEMFiles Bytes COpenSSL
+    shell     Signing            PEMFiles Bytes COpenSSL
+    shell     HTTP2              Bytes EventLoop TLS HTTP1 HTTP2Engine Waiting CNghttp2
+    shell     HTTPServer         Bytes EventLoop TLS HTTP1 Identity CZlib
+    shell     HTTPClient         CCurl HTTP1
+    shell     Kafka              Contract EventLoop Telemetry CRdKafka CLinux
+    shell     Store              APNS Contract CSQLite CPostgres DeviceTokens Identity Schedule
+    outer     ServiceKit         Settings Telemetry Bytes EventLoop Kafka Records Signing APNS Contract ConsumerGroup
+                                 JSON HTTPServer Diagnosis CBuild
+    service   CommandKit         Contract Diagnosis EventLoop JSON Kafka Signing
+    tests     ConsumerGroup      Random TestSupport ConsumerGroup APNS IngestDecisions
+    tests     Diagnosis          APNS Contract Diagnosis Waiting
+    tests     Settings           Settings
+    tests     Telemetry          Telemetry
+    tests     HTTP1              Identity HTTP1 Random
+    tests     HTTP2Engine        HTTP2Engine Random Waiting
+    tests     EventLoop          Bytes EventLoop
+    tests     TLS                Bytes TLS Signing
+    tests     HTTP2              Bytes EventLoop TLS HTTP2 HTTP2Engine HTTP2Server Signing TestSupport
+    tests     Kafka              EventLoop Kafka EmbeddedKafka Contract TestSupport
+    tests     HTTPServer         Bytes HTTPServer HTTPClient TestSupport
+    tests     Store              Identity APNS Contract Bytes Schedule Store TestSupport DeviceTokens
+    tests     Signing            Bytes Signing TestSupport
+    tests     ServiceKit         ServiceKit Settings Telemetry Contract Diagnosis EventLoop Kafka JSON HTTPClient Bytes
+                                 Random TestSupport EmbeddedKafka ConsumerGroup
+    tests     CommandKit         CommandKit Bytes Contract Diagnosis EmbeddedKafka EventLoop Kafka ServiceKit Settings
+                                 TestSupport
+  """,
+]
 
-/// A program of a flat: parse, build, run.
-func program(_ flat: String, _ name: String, _ dependencies: [Target.Dependency]) -> Target {
-  .executableTarget(
-    name: name, dependencies: dependencies, path: "Sources/\(flat)/\(name)",
-    swiftSettings: outer, linkerSettings: hardenedLink)
-}
+/// The flats, in a push's way. None imports another.
+let flats: KeyValuePairs = [
+  "Ingest": """
+    values    IngestDecisions
+    service   Ingest             APNS Contract Diagnosis EventLoop Kafka Records ConsumerGroup DeviceTokens Identity
+                                 IngestDecisions
+    program   martlet-ingest     Ingest ServiceKit
+    tests     Ingest             Ingest ServiceKit Telemetry Random APNS Contract Kafka JSON Records EventLoop
+                                 TestSupport EmbeddedKafka
+  """,
+  "Sender": """
+    values    SenderDecisions    Random ConsumerGroup DeviceTokens Contract Diagnosis APNS Credentials Waiting Telemetry
+    service   Sender             APNS Contract Diagnosis EventLoop Kafka JSON Records TLS HTTP1 HTTP2 HTTP2Engine
+                                 ConsumerGroup DeviceTokens SenderDecisions Credentials Schedule Waiting
+    program   martlet-sender     Sender ServiceKit
+    tests     SenderDecisions    Random TestSupport ConsumerGroup DeviceTokens SenderDecisions Contract APNS Credentials
+                                 Diagnosis SignerDecisions Waiting
+    tests     Sender             Sender APNS Diagnosis Faults Contract Kafka JSON Records TLS HTTP1 HTTP2 HTTP2Server
+                                 Bytes EventLoop Settings TestSupport GatewaySimulator ServiceKit EmbeddedKafka Signing
+                                 Telemetry OperatorCommand HTTPClient Signer ConsumerGroup SenderDecisions Credentials
+  """,
+  "Signer": """
+    values    SignerDecisions    Credentials
+    service   Signer             APNS Diagnosis Contract EventLoop Kafka JSON Credentials Records Signing
+                                 SignerDecisions ConsumerGroup
+    program   martlet-signer     Signer ServiceKit
+    tests     Signer             Signer ServiceKit Telemetry APNS Diagnosis Contract Kafka JSON Records Signing Bytes
+                                 EventLoop Settings TestSupport EmbeddedKafka SignerDecisions
+  """,
+  "Feedback": """
+    values    FeedbackDecisions
+    service   Feedback           APNS Contract Diagnosis EventLoop FeedbackDecisions Kafka JSON Records Store
+                                 DeviceTokens ConsumerGroup Waiting
+    program   martlet-feedback   Feedback ServiceKit EventLoop
+    tests     Feedback           Identity Feedback ServiceKit Telemetry Random APNS Contract Kafka JSON Records Store
+                                 EventLoop Settings TestSupport EmbeddedKafka DeviceTokens
+  """,
+  "API": """
+    values    Access             Identity
+    shell     Compatibility      JSON APNS Identity
+    service   API                Access APNS Contract Diagnosis EventLoop HTTP1 Kafka JSON Records Signing Store
+                                 HTTPServer TLS Compatibility DeviceTokens Identity Schedule Waiting
+    program   martlet-api        API ServiceKit
+    tests     Access             Identity Access Random
+    tests     Compatibility      Compatibility APNS JSON Contract Records
+    tests     API                Identity Access API APNS Diagnosis EmbeddedKafka Schedule ServiceKit Kafka JSON Records
+                                 Signing Store HTTPClient TLS EventLoop Bytes Contract Settings Telemetry TestSupport
+                                 DeviceTokens
+  """,
+  "Webhooks": """
+    values    Webhooks           Identity Telemetry ConsumerGroup Waiting
+    service   WebhookDelivery    Webhooks APNS Contract Diagnosis EventLoop Identity Kafka JSON Records Signing
+                                 HTTPClient TLS ConsumerGroup
+    program   martlet-webhooks   WebhookDelivery ServiceKit
+    tests     Webhooks           Identity Webhooks ConsumerGroup
+    tests     WebhookDelivery    Identity WebhookDelivery Webhooks ServiceKit Telemetry Contract Kafka JSON Bytes
+                                 EventLoop Signing TestSupport
+  """,
+  "Schedule": """
+    values    ScheduleDecisions  Identity Schedule
+    service   Scheduler          Schedule ScheduleDecisions APNS Contract DeviceTokens Diagnosis EventLoop Kafka Records
+                                 Store ConsumerGroup Identity JSON Waiting
+    program   martlet-scheduler  Scheduler ServiceKit
+    tests     Schedule           Contract Identity Random Schedule ScheduleDecisions Waiting
+    tests     Scheduler          Identity APNS Ingest Schedule Scheduler ServiceKit Telemetry Contract Kafka Records
+                                 EventLoop TestSupport Store DeviceTokens JSON Bytes ConsumerGroup
+  """,
+  "Operator": """
+    values    TokenFiles         APNS Contract
+    files     ConsoleFiles       console.html console.css console.js
+    service   OperatorCommand    CommandKit APNS Contract Diagnosis EventLoop Kafka JSON Records HTTPClient HTTPServer
+                                 Identity Credentials Schedule Store TLS TokenFiles ConsoleFiles DeviceTokens
+    program   martlet            OperatorCommand
+    scripted  TokenFiles         Random TokenFiles SystemTestSupport TestSupport
+    tests     OperatorCommand    Identity CommandKit OperatorCommand APNS Diagnosis Signing Contract Kafka EventLoop
+                                 GatewaySimulator HTTPClient ServiceKit JSON Records Bytes Settings TestSupport
+                                 Telemetry Store DeviceTokens Schedule EmbeddedKafka SystemTestSupport TokenFiles
+  """,
+  "Demo": """
+    values    BrokerCore         Identity Random
+    outer     Broker             BrokerCore Bytes EventLoop CLinux
+    outer     EmbeddedKafka      Broker BrokerCore Contract Kafka
+    service   LabCommand         CommandKit EmbeddedKafka BrokerCore APNS Contract Random EventLoop Kafka JSON Records
+                                 Signing Store HTTPClient HTTPServer
+    program   martlet-lab        LabCommand
+    tests     BrokerCore         BrokerCore Identity
+    tests     Broker             Broker BrokerCore EventLoop Kafka EmbeddedKafka TestSupport
+    tests     EmbeddedKafka      EventLoop Kafka EmbeddedKafka TestSupport
+    tests     LabCommand         LabCommand CommandKit OperatorCommand EmbeddedKafka APNS Signing Contract Kafka
+                                 HTTPClient HTTPServer ServiceKit TLS JSON Records Bytes Settings TestSupport Telemetry
+  """,
+  "Simulator": """
+    values    GatewayModel       APNS Settings
+    values    Faults             APNS Random Settings
+    outer     HTTP2Server        Bytes EventLoop TLS HTTP2 HTTP2Engine CNghttp2
+    service   GatewaySimulator   APNS GatewayModel Faults Random EventLoop JSON TLS HTTP2 HTTP2Server HTTPServer Signing
+    program   apns-simulator     GatewaySimulator ServiceKit
+    tests     Faults             APNS Faults Random
+    tests     GatewayModel       APNS GatewayModel Random
+    tests     GatewaySimulator   GatewaySimulator APNS GatewayModel Faults Random JSON TLS HTTP2 HTTP2Server HTTPClient
+                                 Signing Bytes EventLoop ServiceKit Settings TestSupport Waiting
+  """,
+]
 
-/// A program that tests or measures the others, in a folder of `room`.
-func trial(_ name: String, _ room: String, _ dependencies: [Target.Dependency]) -> Target {
-  .executableTarget(
-    name: name, dependencies: dependencies, path: "\(room)/\(name)", swiftSettings: outer,
-    linkerSettings: hardenedLink)
-}
-
-func tests(
-  _ room: String, _ name: String, _ dependencies: [Target.Dependency], exclude: [String] = []
-) -> Target {
-  .testTarget(
-    name: "\(name)Tests", dependencies: dependencies, path: "Tests/\(room)/\(name)Tests",
-    exclude: exclude, swiftSettings: swift)
-}
+/// The suites that are of no flat, the programs that measure, and their helpers.
+let rooms: KeyValuePairs = [
+  "Tests/Support": """
+    shell     TestSupport        CRdKafka EventLoop Kafka EmbeddedKafka BrokerCore Bytes Diagnosis ServiceKit Settings
+                                 Telemetry
+    shell     SystemTestSupport  Bytes EventLoop Telemetry TestSupport
+  """,
+  "Tests/Simulation": """
+    values    Simulation         APNS Contract ConsumerGroup DeviceTokens SenderDecisions Identity Random Schedule
+                                 Credentials FeedbackDecisions IngestDecisions ScheduleDecisions SignerDecisions
+    program   martlet-simulate   Simulation
+    tests     Simulation         Random Simulation TestSupport SenderDecisions Credentials SignerDecisions
+  """,
+  "Tests/Chaos": """
+    outer     ChaosSuite         APNS Contract Random Bytes EventLoop Kafka JSON Records Store Settings Telemetry
+                                 ServiceKit LabCommand HTTPClient ConsumerGroup Identity Schedule Feedback Scheduler
+    program   martlet-chaos      ChaosSuite ServiceKit
+    tests     Chaos              ChaosSuite LabCommand APNS Contract Bytes JSON Kafka Records SystemTestSupport
+                                 TestSupport ConsumerGroup
+  """,
+  "Tests/System": """
+    scripted  System             API Bytes Diagnosis EmbeddedKafka EventLoop Feedback HTTPClient JSON Kafka Contract
+                                 LabCommand OperatorCommand SenderDecisions ServiceKit Signer Signing SystemTestSupport
+                                 TestSupport
+    scripted  ForeignClient      Bytes EventLoop HTTP2 JSON Kafka Random Signing SystemTestSupport TestSupport
+                                 HTTP2Engine SenderDecisions ServiceKit WebhookDelivery
+    scripted  Documents          API APNS Bytes EventLoop Feedback JSON Kafka Contract Records ServiceKit Signing Store
+                                 SystemTestSupport TestSupport DeviceTokens
+    scripted  Deploy             API Ingest Signer Sender Feedback WebhookDelivery Scheduler GatewaySimulator
+                                 OperatorCommand LabCommand ServiceKit Settings Telemetry Contract APNS Diagnosis Kafka
+                                 EventLoop JSON Bytes TestSupport SystemTestSupport SenderDecisions
+  """,
+  "Tests/Tidy": """
+    tests     Tidy               JSON
+  """,
+  "benchmarks/tools": """
+    program   http2-benchmark    EventLoop TLS HTTP2 CLinux HTTP2Engine
+    program   store-benchmark    APNS Contract EventLoop Random Store DeviceTokens
+    program   benchmark-load     APNS Bytes EventLoop Kafka Contract Random Records ServiceKit Settings
+    program   benchmark-topics   CommandKit Kafka Contract ServiceKit Settings
+  """,
+]
 
 /// What the fuzz targets parse with.
-let fuzzed: [Target.Dependency] = [
-  "APNS", "Identity", "Contract", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Random",
-  "Faults",
-  "GatewayModel", "Schedule", "Settings", "Telemetry", "Bytes", "JSON", "Compatibility", "Records",
-  "EventLoop", "HTTP1", "HTTP2", "HTTPServer", "TLS", "Kafka", "Signing", "ServiceKit", "Ingest",
-  "Sender", "Signer", "Feedback", "WebhookDelivery", "Webhooks", "GatewaySimulator", "HTTP2Server",
-  "CommandKit", "OperatorCommand", "LabCommand", "EmbeddedKafka", "BrokerCore", "TokenFiles",
-  "PEMFiles",
-  "Scheduler", "Store", "Credentials", "ScheduleDecisions", "SignerDecisions",
-]
+let fuzzed = """
+  APNS Identity Contract ConsumerGroup DeviceTokens SenderDecisions Random Faults GatewayModel Schedule Settings
+  Telemetry Bytes JSON Compatibility Records EventLoop HTTP1 HTTP2 HTTPServer TLS Kafka Signing ServiceKit Ingest
+  Sender Signer Feedback WebhookDelivery Webhooks GatewaySimulator HTTP2Server CommandKit OperatorCommand LabCommand
+  EmbeddedKafka BrokerCore TokenFiles PEMFiles Scheduler Store Credentials ScheduleDecisions SignerDecisions
+  """.split { $0.isWhitespace }.map { Target.Dependency.byName(name: String($0)) }
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,
 /// which no ordinary build can link.
@@ -144,413 +390,26 @@ let fuzz: Target =
     exclude: ["Corpus", "Dictionaries", "Regression"], sources: ["Targets", "Driver"],
     swiftSettings: swift)
 
+let sharedTargets = c + shared.flatMap { targets(in: "Sources/\($0)", $1) }
+let flatTargets = flats.map { targets(in: "Sources/\($0)", $1) }
+
+/// The law.
+for own in [[]] + flatTargets {
+  let allowed = Set((sharedTargets + own).map(\.name))
+  for target in sharedTargets + own where target.type != .test {
+    if let name = target.imports.first(where: { !allowed.contains($0) }) {
+      let line =
+        "Package.swift: \(target.name) imports \(name), which is not of its flat, Contract or Platform\n"
+      write(2, line, line.utf8.count)
+      exit(1)
+    }
+  }
+}
+
 let package = Package(
   name: "martlet",
-  targets: [
-    // Contract: what processes agree on.
-    values("Contract", "Identity"),
-    values("Contract", "APNS", ["Identity"]),
-    values("Contract", "Contract", ["APNS", "Identity"]),
-    values("Contract", "Credentials", ["APNS", "Contract"]),
-    values("Contract", "DeviceTokens", ["APNS", "Contract", "Identity"]),
-    values("Contract", "Schedule", ["Contract", "Identity"]),
-    // C++, because simdjson is: reads requests and payloads in one pass (its include/CSimdjson.h).
-    .target(
-      name: "CSimdjson", path: "Sources/Contract/CSimdjson",
-      cxxSettings: [.unsafeFlags(["-O2"])] + hardenedCXX,
-      linkerSettings: [.linkedLibrary("simdjson")]),
-    shell("Contract", "JSON", ["Bytes", "CSimdjson", "Identity"]),
-    shell(
-      "Contract", "Records",
-      ["Bytes", "JSON", "APNS", "Contract", "Identity", "Schedule", "Telemetry", "CSimdjson"]),
-
-    // Platform: the only place where a C header is named,
-    system("CRdKafka", "rdkafka", "librdkafka-dev"),
-    system("CNghttp2", "libnghttp2", "libnghttp2-dev"),
-    system("COpenSSL", "openssl", "libssl-dev"),
-    system("CSQLite", "sqlite3", "libsqlite3-dev"),
-    system("CPostgres", "libpq", "libpq-dev"),
-    system("CZlib", "zlib", "zlib1g-dev"),
-    system("CCurl", "libcurl", "libcurl4-openssl-dev"),
-    .target(
-      name: "CLinux", path: "Sources/Platform/C/CLinux",
-      cSettings: [.define("_GNU_SOURCE")] + hardenedC),
-    .target(
-      name: "CBuild", path: "Sources/Platform/C/CBuild",
-      cSettings: hardenedC + commit.map { .define("MARTLET_COMMIT", to: $0) }),
-    // decisions that any process needs,
-    values("Platform", "Random"),
-    values("Platform", "Waiting"),
-    values("Platform", "Settings"),
-    values("Platform", "Telemetry"),
-    values("Platform", "PEMFiles"),
-    values("Platform", "HTTP1", ["Identity"]),
-    values("Platform", "HTTP2Engine", ["Waiting"]),
-    values("Platform", "ConsumerGroup", ["APNS"]),
-    values("Platform", "Diagnosis", ["APNS", "Contract"]),
-    // and shells.
-    shell("Platform", "Bytes", ["CLinux"]),
-    shell("Platform", "EventLoop", ["Bytes", "Random", "CLinux"]),
-    shell("Platform", "TLS", ["PEMFiles", "Bytes", "COpenSSL"]),
-    shell("Platform", "Signing", ["PEMFiles", "Bytes", "COpenSSL"]),
-    shell(
-      "Platform", "HTTP2",
-      ["Bytes", "EventLoop", "TLS", "HTTP1", "HTTP2Engine", "Waiting", "CNghttp2"]),
-    shell("Platform", "HTTPServer", ["Bytes", "EventLoop", "TLS", "HTTP1", "Identity", "CZlib"]),
-    shell("Platform", "HTTPClient", ["CCurl", "HTTP1"]),
-    shell("Platform", "Kafka", ["Contract", "EventLoop", "Telemetry", "CRdKafka", "CLinux"]),
-    shell(
-      "Platform", "Store",
-      ["APNS", "Contract", "CSQLite", "CPostgres", "DeviceTokens", "Identity", "Schedule"]),
-    shell(
-      "Platform", "ServiceKit",
-      [
-        "Settings", "Telemetry", "Bytes", "EventLoop", "Kafka", "Records", "Signing", "APNS",
-        "Contract", "ConsumerGroup", "JSON", "HTTPServer", "Diagnosis", "CBuild",
-      ], settings: outer),
-    service(
-      "Platform", "CommandKit",
-      ["Contract", "Diagnosis", "EventLoop", "JSON", "Kafka", "Signing"]),
-
-    // The flats, in a push's way.
-    values("Ingest", "IngestDecisions"),
-    service(
-      "Ingest", "Ingest",
-      [
-        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "Records", "ConsumerGroup",
-        "DeviceTokens", "Identity", "IngestDecisions",
-      ]),
-    program("Ingest", "martlet-ingest", ["Ingest", "ServiceKit"]),
-
-    values(
-      "Sender", "SenderDecisions",
-      [
-        "Random", "ConsumerGroup", "DeviceTokens", "Contract", "Diagnosis", "APNS", "Credentials",
-        "Waiting", "Telemetry",
-      ]),
-    service(
-      "Sender", "Sender",
-      [
-        "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records", "TLS", "HTTP1",
-        "HTTP2", "HTTP2Engine", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Credentials",
-        "Schedule", "Waiting",
-      ]),
-    program("Sender", "martlet-sender", ["Sender", "ServiceKit"]),
-
-    values("Signer", "SignerDecisions", ["Credentials"]),
-    service(
-      "Signer", "Signer",
-      [
-        "APNS", "Diagnosis", "Contract", "EventLoop", "Kafka", "JSON", "Credentials", "Records",
-        "Signing", "SignerDecisions", "ConsumerGroup",
-      ]),
-    program("Signer", "martlet-signer", ["Signer", "ServiceKit"]),
-
-    values("Feedback", "FeedbackDecisions", []),
-    service(
-      "Feedback", "Feedback",
-      [
-        "APNS", "Contract", "Diagnosis", "EventLoop", "FeedbackDecisions", "Kafka", "JSON",
-        "Records", "Store", "DeviceTokens", "ConsumerGroup", "Waiting",
-      ]),
-    program("Feedback", "martlet-feedback", ["Feedback", "ServiceKit", "EventLoop"]),
-
-    values(
-      "Webhooks", "Webhooks", ["Identity", "Telemetry", "ConsumerGroup", "Waiting"]),
-    service(
-      "Webhooks", "WebhookDelivery",
-      [
-        "Webhooks", "APNS", "Contract", "Diagnosis", "EventLoop", "Identity", "Kafka", "JSON",
-        "Records", "Signing", "HTTPClient", "TLS", "ConsumerGroup",
-      ]),
-    program("Webhooks", "martlet-webhooks", ["WebhookDelivery", "ServiceKit"]),
-
-    values("Schedule", "ScheduleDecisions", ["Identity", "Schedule"]),
-    service(
-      "Schedule", "Scheduler",
-      [
-        "Schedule", "ScheduleDecisions", "APNS", "Contract", "DeviceTokens", "Diagnosis",
-        "EventLoop", "Kafka", "Records", "Store", "ConsumerGroup", "Identity", "JSON", "Waiting",
-      ]),
-    program("Schedule", "martlet-scheduler", ["Scheduler", "ServiceKit"]),
-
-    values("API", "Access", ["Identity"]),
-    shell("API", "Compatibility", ["JSON", "APNS", "Identity"]),
-    service(
-      "API", "API",
-      [
-        "Access", "APNS", "Contract", "Diagnosis", "EventLoop", "HTTP1", "Kafka", "JSON", "Records",
-        "Signing", "Store", "HTTPServer", "TLS", "Compatibility", "DeviceTokens", "Identity",
-        "Schedule", "Waiting",
-      ]),
-    program("API", "martlet-api", ["API", "ServiceKit"]),
-
-    values("Operator", "TokenFiles", ["APNS", "Contract"]),
-    service(
-      "Operator", "OperatorCommand",
-      [
-        "CommandKit", "APNS", "Contract", "Diagnosis", "EventLoop", "Kafka", "JSON", "Records",
-        "HTTPClient", "HTTPServer", "Identity", "Credentials", "Schedule", "Store", "TLS",
-        "TokenFiles", "DeviceTokens",
-      ]),
-    program("Operator", "martlet", ["OperatorCommand"]),
-
-    // Demo: everything on one machine.
-    values("Demo", "BrokerCore", ["Identity", "Random"]),
-    shell("Demo", "Broker", ["BrokerCore", "Bytes", "EventLoop", "CLinux"], settings: outer),
-    shell(
-      "Demo", "EmbeddedKafka", ["Broker", "BrokerCore", "Contract", "Kafka"], settings: outer),
-    shell(
-      "Demo", "LabCommand",
-      [
-        "CommandKit", "EmbeddedKafka", "BrokerCore", "APNS", "Contract", "Random", "EventLoop",
-        "Kafka", "JSON", "Records", "Signing", "Store", "HTTPClient", "HTTPServer", "ServiceKit",
-        "Settings", "Telemetry", "Bytes",
-      ], settings: outer),
-    program("Demo", "martlet-lab", ["LabCommand"]),
-
-    // Simulator: APNs as a server.
-    values("Simulator", "GatewayModel", ["APNS", "Settings"]),
-    values("Simulator", "Faults", ["APNS", "Random", "Settings"]),
-    shell(
-      "Simulator", "HTTP2Server",
-      ["Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "CNghttp2"], settings: outer),
-    shell(
-      "Simulator", "GatewaySimulator",
-      [
-        "APNS", "GatewayModel", "Faults", "Random", "EventLoop", "JSON", "TLS", "HTTP2",
-        "HTTP2Server", "HTTPServer", "Signing", "ServiceKit", "Settings", "Telemetry", "Bytes",
-      ], settings: outer),
-    program("Simulator", "apns-simulator", ["GatewaySimulator", "ServiceKit"]),
-
-    // Tests: the suites that are programs, and the programs that measure.
-    .target(
-      name: "Simulation",
-      dependencies: [
-        "APNS", "Contract", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Identity",
-        "Random",
-        "Schedule", "Credentials", "FeedbackDecisions", "IngestDecisions", "ScheduleDecisions",
-        "SignerDecisions",
-      ],
-      path: "Tests/Simulation/Simulation", swiftSettings: pure),
-    trial("martlet-simulate", "Tests/Simulation", ["Simulation"]),
-    .target(
-      name: "ChaosSuite",
-      dependencies: [
-        "APNS", "Contract", "Random", "Bytes", "EventLoop", "Kafka", "JSON", "Records", "Store",
-        "Settings", "Telemetry", "ServiceKit", "LabCommand", "HTTPClient", "ConsumerGroup",
-        "Identity", "Schedule", "Feedback", "Scheduler",
-      ],
-      path: "Tests/Chaos/ChaosSuite", swiftSettings: outer),
-    trial("martlet-chaos", "Tests/Chaos", ["ChaosSuite", "ServiceKit"]),
-    trial(
-      "http2-benchmark", "benchmarks/tools",
-      ["EventLoop", "TLS", "HTTP2", "CLinux", "HTTP2Engine"]),
-    trial(
-      "store-benchmark", "benchmarks/tools",
-      ["APNS", "Contract", "EventLoop", "Random", "Store", "DeviceTokens"]),
-    trial(
-      "benchmark-load", "benchmarks/tools",
-      [
-        "APNS", "Bytes", "EventLoop", "Kafka", "Contract", "Random", "Records", "ServiceKit",
-        "Settings",
-      ]),
-    trial(
-      "benchmark-topics", "benchmarks/tools",
-      ["CommandKit", "Kafka", "Contract", "ServiceKit", "Settings"]),
-    .target(
-      name: "TestSupport",
-      dependencies: [
-        "CRdKafka", "EventLoop", "Kafka", "EmbeddedKafka", "BrokerCore", "Bytes", "Diagnosis",
-        "ServiceKit", "Settings", "Telemetry",
-      ],
-      path: "Tests/Support/TestSupport", swiftSettings: swift),
-    .target(
-      name: "SystemTestSupport", dependencies: ["Bytes", "EventLoop", "Telemetry", "TestSupport"],
-      path: "Tests/Support/SystemTestSupport", swiftSettings: swift),
-    tests("Core", "Identity", ["Identity"]),
-    tests("Core", "APNS", ["APNS", "Random"]),
-    tests("Core", "Contract", ["Identity", "APNS", "Contract", "Random"]),
-    tests(
-      "Core", "ConsumerGroup",
-      ["Random", "TestSupport", "ConsumerGroup", "APNS", "IngestDecisions"]),
-    tests(
-      "Core", "DeviceTokens", ["Random", "DeviceTokens", "Contract", "APNS", "FeedbackDecisions"]),
-    tests(
-      "Core", "SenderDecisions",
-      [
-        "Random", "TestSupport", "ConsumerGroup", "DeviceTokens", "SenderDecisions", "Contract",
-        "APNS",
-        "Credentials", "Diagnosis", "SignerDecisions", "Waiting",
-      ]),
-    tests(
-      "Simulation", "Simulation",
-      ["Random", "Simulation", "TestSupport", "SenderDecisions", "Credentials", "SignerDecisions"]),
-    tests("Core", "Diagnosis", ["APNS", "Contract", "Diagnosis", "Waiting"]),
-    tests("Core", "Settings", ["Settings"]),
-    tests("Core", "Access", ["Identity", "Access", "Random"]),
-    tests(
-      "Core", "Schedule",
-      ["Contract", "Identity", "Random", "Schedule", "ScheduleDecisions", "Waiting"]),
-    tests("Core", "Webhooks", ["Identity", "Webhooks", "ConsumerGroup"]),
-    tests("Core", "Telemetry", ["Telemetry"]),
-    tests(
-      "Core", "TokenFiles",
-      ["Random", "TokenFiles", "SystemTestSupport", "TestSupport"], exclude: ["Python"]),
-    tests("Core", "HTTP1", ["Identity", "HTTP1", "Random"]),
-    tests("Core", "HTTP2Engine", ["HTTP2Engine", "Random", "Waiting"]),
-    tests("IO", "EventLoop", ["Bytes", "EventLoop"]),
-    tests("IO", "TLS", ["Bytes", "TLS", "Signing"]),
-    tests(
-      "IO", "HTTP2",
-      [
-        "Bytes", "EventLoop", "TLS", "HTTP2", "HTTP2Engine", "HTTP2Server", "Signing",
-        "TestSupport",
-      ]),
-    tests("IO", "Kafka", ["EventLoop", "Kafka", "EmbeddedKafka", "Contract", "TestSupport"]),
-    tests("IO", "JSON", ["Bytes", "JSON", "Random"]),
-    tests(
-      "IO", "Records",
-      [
-        "Identity", "Bytes", "JSON", "Records", "APNS", "Contract", "Random", "Schedule",
-        "TestSupport",
-      ]),
-    tests("IO", "Compatibility", ["Compatibility", "APNS", "JSON", "Contract", "Records"]),
-    tests("IO", "HTTPServer", ["Bytes", "HTTPServer", "HTTPClient", "TestSupport"]),
-    tests(
-      "IO", "Store",
-      ["Identity", "APNS", "Contract", "Bytes", "Schedule", "Store", "TestSupport", "DeviceTokens"]),
-    tests("IO", "Signing", ["Bytes", "Signing", "TestSupport"]),
-    tests(
-      "Services", "ServiceKit",
-      [
-        "ServiceKit", "Settings", "Telemetry", "Contract", "Diagnosis", "EventLoop", "Kafka",
-        "JSON", "HTTPClient", "Bytes", "Random", "TestSupport", "EmbeddedKafka", "ConsumerGroup",
-      ]),
-    tests(
-      "Services", "Ingest",
-      [
-        "Ingest", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka", "JSON",
-        "Records", "EventLoop", "TestSupport", "EmbeddedKafka",
-      ]),
-    tests(
-      "Services", "API",
-      [
-        "Identity", "Access", "API", "APNS", "Diagnosis", "EmbeddedKafka", "Schedule", "ServiceKit",
-        "Kafka", "JSON", "Records", "Signing", "Store", "HTTPClient", "TLS", "EventLoop", "Bytes",
-        "Contract", "Settings", "Telemetry", "TestSupport", "DeviceTokens",
-      ]),
-    tests(
-      "Services", "Signer",
-      [
-        "Signer", "ServiceKit", "Telemetry", "APNS", "Diagnosis", "Contract", "Kafka", "JSON",
-        "Records", "Signing", "Bytes", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
-        "SignerDecisions",
-      ]),
-    tests(
-      "Services", "Sender",
-      [
-        "Sender", "APNS", "Diagnosis", "Faults", "Contract", "Kafka", "JSON", "Records", "TLS",
-        "HTTP1", "HTTP2", "HTTP2Server", "Bytes", "EventLoop", "Settings", "TestSupport",
-        "GatewaySimulator", "ServiceKit", "EmbeddedKafka", "Signing", "Telemetry",
-        "OperatorCommand", "HTTPClient", "Signer", "ConsumerGroup", "SenderDecisions",
-        "Credentials",
-      ]),
-    tests(
-      "Services", "Feedback",
-      [
-        "Identity", "Feedback", "ServiceKit", "Telemetry", "Random", "APNS", "Contract", "Kafka",
-        "JSON", "Records", "Store", "EventLoop", "Settings", "TestSupport", "EmbeddedKafka",
-        "DeviceTokens",
-      ]),
-    tests(
-      "Services", "Scheduler",
-      [
-        "Identity", "APNS", "Ingest", "Schedule", "Scheduler", "ServiceKit", "Telemetry",
-        "Contract", "Kafka", "Records", "EventLoop", "TestSupport", "Store",
-        "DeviceTokens", "JSON", "Bytes", "ConsumerGroup",
-      ]),
-    tests(
-      "Services", "WebhookDelivery",
-      [
-        "Identity", "WebhookDelivery", "Webhooks", "ServiceKit", "Telemetry", "Contract", "Kafka",
-        "JSON", "Bytes", "EventLoop", "Signing", "TestSupport",
-      ]),
-    tests(
-      "Services", "CommandKit",
-      [
-        "CommandKit", "Bytes", "Contract", "Diagnosis", "EmbeddedKafka", "EventLoop", "Kafka",
-        "ServiceKit", "Settings", "TestSupport",
-      ]),
-    tests(
-      "Services", "OperatorCommand",
-      [
-        "Identity", "CommandKit", "OperatorCommand", "APNS", "Diagnosis", "Signing", "Contract",
-        "Kafka", "EventLoop", "GatewaySimulator", "HTTPClient", "ServiceKit", "JSON", "Records",
-        "Bytes", "Settings", "TestSupport", "Telemetry", "Store", "DeviceTokens", "Schedule",
-        "EmbeddedKafka", "SystemTestSupport", "TokenFiles",
-      ]),
-    tests("Simulator", "Faults", ["APNS", "Faults", "Random"]),
-    tests("Simulator", "GatewayModel", ["APNS", "GatewayModel", "Random"]),
-    tests(
-      "Simulator", "GatewaySimulator",
-      [
-        "GatewaySimulator", "APNS", "GatewayModel", "Faults", "Random", "JSON", "TLS", "HTTP2",
-        "HTTP2Server", "HTTPClient", "Signing", "Bytes", "EventLoop", "ServiceKit", "Settings",
-        "TestSupport", "Waiting",
-      ]),
-    tests("Lab", "BrokerCore", ["BrokerCore", "Identity"]),
-    tests(
-      "Lab", "Broker",
-      ["Broker", "BrokerCore", "EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
-    tests(
-      "Lab", "EmbeddedKafka", ["EventLoop", "Kafka", "EmbeddedKafka", "TestSupport"]),
-    tests(
-      "Lab", "LabCommand",
-      [
-        "LabCommand", "CommandKit", "OperatorCommand", "EmbeddedKafka", "APNS", "Signing",
-        "Contract", "Kafka", "HTTPClient", "HTTPServer", "ServiceKit", "TLS", "JSON", "Records",
-        "Bytes", "Settings", "TestSupport", "Telemetry",
-      ]),
-    tests(
-      "Chaos", "Chaos",
-      [
-        "ChaosSuite", "LabCommand", "APNS", "Contract", "Bytes", "JSON", "Kafka", "Records",
-        "SystemTestSupport", "TestSupport", "ConsumerGroup",
-      ]),
-    tests(
-      "System", "System",
-      [
-        "API", "Bytes", "Diagnosis", "EmbeddedKafka", "EventLoop", "Feedback", "HTTPClient", "JSON",
-        "Kafka", "Contract", "LabCommand", "OperatorCommand", "SenderDecisions", "ServiceKit",
-        "Signer", "Signing", "SystemTestSupport", "TestSupport",
-      ], exclude: ["Python"]),
-    tests(
-      "System", "ForeignClient",
-      [
-        "Bytes", "EventLoop", "HTTP2", "JSON", "Kafka", "Random", "Signing", "SystemTestSupport",
-        "TestSupport", "HTTP2Engine", "SenderDecisions", "ServiceKit", "WebhookDelivery",
-      ],
-      exclude: ["Python"]),
-    tests(
-      "System", "Documents",
-      [
-        "API", "APNS", "Bytes", "EventLoop", "Feedback", "JSON", "Kafka", "Contract", "Records",
-        "ServiceKit", "Signing", "Store", "SystemTestSupport", "TestSupport", "DeviceTokens",
-      ], exclude: ["Python"]),
-    tests(
-      "System", "Deploy",
-      [
-        "API", "Ingest", "Signer", "Sender", "Feedback", "WebhookDelivery", "Scheduler",
-        "GatewaySimulator", "OperatorCommand", "LabCommand", "ServiceKit", "Settings", "Telemetry",
-        "Contract", "APNS", "Diagnosis", "Kafka", "EventLoop", "JSON", "Bytes", "TestSupport",
-        "SystemTestSupport", "SenderDecisions",
-      ], exclude: ["Python"]),
-    tests("Tidy", "Tidy", ["JSON"]),
-    fuzz,
-  ],
-  cxxLanguageStandard: .cxx17
-)
+  targets: sharedTargets + flatTargets.joined() + rooms.flatMap(targets) + [fuzz],
+  cxxLanguageStandard: .cxx17)
 
 extension Target {
   /// The targets that it imports.
@@ -558,12 +417,6 @@ extension Target {
     dependencies.compactMap { dependency in
       if case .byNameItem(let name, _) = dependency { name } else { nil }
     }
-  }
-
-  /// The folder of Sources that it lies in; nil for one of Tests or benchmarks.
-  var flat: Substring? {
-    guard let path, path.hasPrefix("Sources/") else { return nil }
-    return path.dropFirst("Sources/".count).prefix { $0 != "/" }
   }
 }
 
@@ -590,22 +443,3 @@ if let only = Context.environment["MARTLET_TEST_ONLY"] {
 if let programs = Context.environment["MARTLET_PROGRAMS"] {
   keepOnly(programs.split(separator: ",").map(String.init))
 }
-
-/// The law of the flats. Modules of Contract and Platform import neither a flat.
-@MainActor
-func holdLaw() {
-  let flats = Dictionary(uniqueKeysWithValues: package.targets.map { ($0.name, $0.flat) })
-  for target in package.targets {
-    guard let own = target.flat else { continue }
-    for name in target.imports {
-      let other = flats[name] ?? nil
-      guard other == own || other == "Contract" || other == "Platform" else {
-        let line =
-          "Package.swift: \(target.name) of Sources/\(own) imports \(name) of \(other ?? "no flat")\n"
-        write(2, line, line.utf8.count)
-        exit(1)
-      }
-    }
-  }
-}
-holdLaw()

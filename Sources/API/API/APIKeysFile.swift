@@ -12,6 +12,8 @@ import Telemetry
 enum APIKeysFile {
   struct Failure: Error, CustomStringConvertible {
     let description: String
+
+    init(_ description: String) { self.description = description }
   }
 
   static func read(_ path: String) throws(Failure) -> APIKeyTable {
@@ -21,27 +23,25 @@ enum APIKeysFile {
       problem = try File.tampering(of: path)
       bytes = try File.read(path)
     } catch {
-      throw Failure(description: "\(error)")
+      throw Failure("\(error)")
     }
-    if let problem { throw Failure(description: problem) }
+    if let problem { throw Failure(problem) }
     return try parse(bytes, path)
   }
 
   static func parse(_ bytes: [UInt8], _ path: String) throws(Failure) -> APIKeyTable {
     let root: JSONValue
     do throws(JSONError) { root = try JSONDocument(bytes).root } catch {
-      throw Failure(description: "\(path): \(error)")
+      throw Failure("\(path): \(error)")
     }
-    guard let list = root.array else {
-      throw Failure(description: "\(path): is not a JSON array of keys")
-    }
+    guard let list = root.array else { throw Failure("\(path): is not a JSON array of keys") }
     var keys: [APIKey] = []
     var names: Set<ExactText> = []
     for (index, entry) in list.enumerated() {
       let place = "\(path): key \(index + 1)"
       let key = try key(entry, place)
       guard names.insert(key.name).inserted else {
-        throw Failure(description: "\(place): the name \"\(key.name)\" is given twice")
+        throw Failure("\(place): the name \"\(key.name)\" is given twice")
       }
       keys.append(key)
     }
@@ -53,23 +53,21 @@ enum APIKeysFile {
   ]
 
   private static func key(_ entry: JSONValue, _ place: String) throws(Failure) -> APIKey {
-    guard let object = entry.object else {
-      throw Failure(description: "\(place): is not an object")
-    }
+    guard let object = entry.object else { throw Failure("\(place): is not an object") }
     if let unknown = object.members.first(where: { !members.contains($0.key) }) {
-      throw Failure(description: "\(place): \(unknown.key) is not a member of a key")
+      throw Failure("\(place): \(unknown.key) is not a member of a key")
     }
     guard let name = object["name"]?.string, !name.isEmpty, name.utf8.count <= 64 else {
-      throw Failure(description: "\(place): name: is required, with at most 64 bytes")
+      throw Failure("\(place): name: is required, with at most 64 bytes")
     }
     guard let digest = object["sha256"]?.string.flatMap(digest) else {
       throw Failure(
-        description: "\(place): sha256: is not the SHA-256 of a key as 64 hex digits;"
+        "\(place): sha256: is not the SHA-256 of a key as 64 hex digits;"
           + " martlet keys api makes a key and its entry")
     }
     let apps = try names(object["apps"], "\(place): apps")
     guard !apps.isEmpty || object["read"] != nil else {
-      throw Failure(description: "\(place): apps: is required; [\"*\"] means all")
+      throw Failure("\(place): apps: is required; [\"*\"] means all")
     }
     return APIKey(
       name: name.exact, digest: digest, apps: apps,
@@ -83,18 +81,14 @@ enum APIKeysFile {
 
   private static func flag(_ value: JSONValue?, _ place: String) throws(Failure) -> Bool {
     guard let value else { return false }
-    guard let flag = value.bool else {
-      throw Failure(description: "\(place): is not true or false")
-    }
+    guard let flag = value.bool else { throw Failure("\(place): is not true or false") }
     return flag
   }
 
   private static func time(_ value: JSONValue?, _ place: String) throws(Failure) -> Int64? {
     guard let value else { return nil }
     guard let time = value.string.flatMap(Timestamp.milliseconds) else {
-      throw Failure(
-        description:
-          "\(place): is not a date or a time in UTC, such as \"2027-01-31T12:00:00Z\"")
+      throw Failure("\(place): is not a date or a time in UTC, such as \"2027-01-31T12:00:00Z\"")
     }
     return time
   }
@@ -110,7 +104,7 @@ enum APIKeysFile {
     guard let value else { return [] }
     let names = value.array?.compactMap(\.string) ?? []
     guard !names.isEmpty, names.count == value.array?.count else {
-      throw Failure(description: "\(place): is not an array of app ids")
+      throw Failure("\(place): is not an array of app ids")
     }
     return Set(names.map(\.exact))
   }
@@ -121,8 +115,7 @@ enum APIKeysFile {
     guard let value else { return nil }
     guard let number = value.int(Int64(range.lowerBound)...Int64(range.upperBound)).map({ Int($0) })
     else {
-      throw Failure(
-        description: "\(place): is not a number from \(range.lowerBound) to \(range.upperBound)")
+      throw Failure("\(place): is not a number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
   }

@@ -99,7 +99,7 @@ final class APILoop: StreamHandler {
     api.server.turn()
     tellChanges()
     api.server = nil
-    api.controls.close()
+    api.controls.topic.close()
     _ = api.producer.flush(timeoutMilliseconds: 1_000)
     api.producer.close()
   }

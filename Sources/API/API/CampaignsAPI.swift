@@ -91,7 +91,7 @@ enum CampaignsAPI {
   }
 
   private static func demandControls(_ request: APIRequest) throws(Problem) {
-    guard request.api.controls.isCaughtUp else {
+    guard request.api.controls.topic.isCaughtUp else {
       throw .unavailable("what was asked of campaigns is not known yet")
     }
   }
@@ -154,8 +154,7 @@ enum CampaignsAPI {
         "\(open) campaigns of \(campaign.audience.app) are not over, the most that may be: cancel some, or wait"
       )
     }
-    let group = PaceSubject.group(
-      campaign.key.app, campaign.key.environment, campaign.name)
+    let group = PaceSubject.group(campaign.key.app, campaign.key.environment, campaign.name)
     if campaign.pace != nil, let problem = request.api.controls.obstacle(to: group) {
       throw problem
     }
@@ -170,7 +169,7 @@ enum CampaignsAPI {
     _ change: CampaignChange, of campaign: CampaignRecord, _ request: APIRequest
   ) throws(Problem) -> APIAction {
     let controls = request.api.controls
-    guard controls.exists else {
+    guard controls.topic.exists else {
       throw .unavailable("this cluster has no topic of controls; martlet topics create creates it")
     }
     let isCancelled =
@@ -234,7 +233,7 @@ enum CampaignsAPI {
   ///
   /// - Returns: the holders for which Kafka accepts no record now.
   static func end(_ holders: [ExactText], _ api: APIContext) -> [ExactText] {
-    guard api.controls.exists else { return [] }
+    guard api.controls.topic.exists else { return [] }
     return holders.filter { name in
       let author = ControlRecord.Author(
         at: WallClock.milliseconds(), by: "martlet-api", reason: nil)

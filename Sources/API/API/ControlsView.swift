@@ -18,30 +18,13 @@ final class ControlsView {
   /// The most campaigns whose controls are kept. Others are reported as if they had none.
   private static let mostCampaigns = 10_000
 
-  /// nil if the cluster has no such topic: then nothing is set.
-  private let table: KafkaTable?
+  let topic: FollowedTopic
   private(set) var paces: [PaceSubject: Pace] = [:]
   private var campaigns: [CampaignKey: (control: CampaignControl, at: Int64)] = [:]
 
   init(_ names: TopicNames, _ cluster: ClusterView, wakeup: Wakeup) throws(KafkaError) {
-    // A topic that this user may not see may exist; it is read as soon as it becomes visible.
-    let isHidden = cluster.hidden.contains(names.controls)
-    let partitions = cluster.partitions[names.controls] ?? (isHidden ? 1 : nil)
-    if let partitions {
-      table = try KafkaTable(
-        cluster.configuration, topic: names.controls, partitions: partitions, wakeup: wakeup)
-    } else {
-      table = nil
-    }
+    topic = try FollowedTopic(names.controls, cluster, wakeup: wakeup)
   }
-
-  func close() { table?.close() }
-
-  /// Whether the cluster has the topic.
-  var exists: Bool { table != nil }
-
-  /// Whether everything written before the start has been read.
-  var isCaughtUp: Bool { table?.isCaughtUp ?? true }
 
   /// The control of a campaign since it was started.
   func control(of campaign: CampaignRecord) -> CampaignControl {
@@ -70,10 +53,8 @@ final class ControlsView {
   }
 
   func turn() {
-    guard let table else { return }
-    table.poll(
-      timeoutMilliseconds: 0, forget: { (paces, campaigns) = ([:], [:]) },
-      { key, value in note(String(decoding: key, as: UTF8.self), value) })
+    topic.followEntries(
+      forget: { (paces, campaigns) = ([:], [:]) }, { key, value in note(key, value) })
   }
 
   private func note(_ key: String, _ value: UnsafeRawBufferPointer?) {

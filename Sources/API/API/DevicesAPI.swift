@@ -98,8 +98,7 @@ enum DevicesAPI {
       }
       return text
     }
-    let device = try Arguments.device(
-      token, app: text("app"), environment: text("environment"))
+    let device = try Arguments.device(token, app: text("app"), environment: text("environment"))
     let details = try DeviceDetails(named: detail)
     if let type = details.pushType, request.api.settings.pushTypes.find(type.utf8.span) == nil {
       throw .field("type", "is not a push type")

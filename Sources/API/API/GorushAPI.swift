@@ -53,8 +53,7 @@ enum GorushAPI {
     let answer = GorushAnswer.accepted(count: reading.count, logs: reading.allLogs)
     let response = HTTPResponse.ok(answer)
     request.exchange.held =
-      response.heldBytes
-      + reading.records.reduce(0) { $0 + $1.key.count + ($1.value?.count ?? 0) }
+      response.heldBytes + reading.records.reduce(0) { $0 + $1.key.count + ($1.value?.count ?? 0) }
     return .produce(reading.records) { _ in .answer(response) }
   }
 

@@ -4,7 +4,6 @@ import Diagnosis
 import EventLoop
 import HTTPServer
 import ServiceKit
-import Synchronization
 import TLS
 import Telemetry
 
@@ -20,7 +19,7 @@ struct IdentityWatch {
   private var expiresAt: Int64 = 0
   private var reminder = ExpiryReminder()
   private var lookAt: UInt64 = 0
-  let figures = CertificateFigures()
+  let figures = LatestSamples()
 
   /// nil without HTTPS.
   init?(_ settings: APISettings) {
@@ -36,7 +35,7 @@ struct IdentityWatch {
     let identity = try TLSIdentity.load(certificate: certificate, key: key)
     let end = try identity.certificate().expiresAt
     if end != expiresAt { (expiresAt, lookAt) = (end, 0) }
-    figures.set(end: end)
+    figures.publish([MetricSample(APIMetrics.certificateEnd, Int(end))])
     return StreamServer.Identity(certificate: identity.certificates, key: identity.key)
   }
 
@@ -55,8 +54,7 @@ struct IdentityWatch {
       reloads.accepted(APIMetrics.certificateFile)
       log(APILog.certificateReloaded, ["certificate": certificate])
     } catch {
-      _ = reloads.refused(
-        APIMetrics.certificateFile, "\(error)", now: now, isAsked: isAsked)
+      _ = reloads.refused(APIMetrics.certificateFile, "\(error)", now: now, isAsked: isAsked)
       log(APILog.certificateInvalid, ["certificate": certificate, "key": key, "error": "\(error)"])
     }
   }
@@ -77,16 +75,5 @@ struct IdentityWatch {
     case .expiresSoon(let days)?:
       log(APILog.certificateExpires, ["certificate": certificate, "days_left": "\(days)"])
     }
-  }
-}
-
-/// The expiry of the HTTPS certificate. The loop writes it; the status server's thread reads it.
-final class CertificateFigures: MetricSource {
-  private let end = Mutex<Int?>(nil)
-
-  func set(end: Int64) { self.end.withLock { $0 = Int(end) } }
-
-  var samples: [MetricSample] {
-    end.withLock { $0 }.map { [MetricSample(APIMetrics.certificateEnd, [], $0)] } ?? []
   }
 }

@@ -45,8 +45,7 @@ final class ItemReader {
   ///   - number: its position in the body, from 1.
   ///   - isOnly: whether it is the whole body.
   func read(
-    _ bytes: UnsafeRawBufferPointer, key: APIKey, idempotencyKey: String?, number: Int,
-    isOnly: Bool
+    _ bytes: UnsafeRawBufferPointer, key: APIKey, idempotencyKey: String?, number: Int, isOnly: Bool
   ) -> Result<Void, Refusal> {
     do throws(RequestError) {
       let request = try readNamed(bytes) { newID(idempotencyKey, number, isOnly) }
@@ -107,8 +106,7 @@ final class ItemReader {
     // The ids for its users' devices follow once these are known.
     guard apnsIDs.contains(where: { $0 != nil }) || request.tokens.count == 0 else {
       let text = tokenProblems.first?.text ?? ""
-      return .failure(
-        Refusal(problem: .malformed(text, field: request.tokenField.name), id: id))
+      return .failure(Refusal(problem: .malformed(text, field: request.tokenField.name), id: id))
     }
     return .success(())
   }

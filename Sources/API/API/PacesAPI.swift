@@ -90,14 +90,14 @@ enum PacesAPI {
   }
 
   private static func demandTopic(_ request: APIRequest) throws(Problem) {
-    guard request.api.controls.exists else {
+    guard request.api.controls.topic.exists else {
       throw .unavailable("this cluster has no topic of paces; martlet topics create creates it")
     }
   }
 
   private static func demandKnown(_ request: APIRequest) throws(Problem) {
     try demandTopic(request)
-    guard request.api.controls.isCaughtUp else {
+    guard request.api.controls.topic.isCaughtUp else {
       throw .unavailable("which paces are set is not known yet")
     }
   }
@@ -160,8 +160,7 @@ enum PacesAPI {
   ) throws(Problem) -> (rate: PaceRate, reason: String?) {
     let object = try Arguments.object(request, ["rate", "reason"], of: "a pace")
     guard let rate = object["rate"]?.string.flatMap({ PaceRate($0) }) else {
-      throw .field(
-        "rate", "is no rate: a number from 1 to \(PaceRate.most), and /s, /m, /h or /d")
+      throw .field("rate", "is no rate: a number from 1 to \(PaceRate.most), and /s, /m, /h or /d")
     }
     do throws(PaceSubject.Problem) { try subject.check(rate) } catch {
       throw .field("rate", "\(error)")
@@ -169,8 +168,7 @@ enum PacesAPI {
     guard let given = object["reason"], !given.isNull else { return (rate, nil) }
     guard let reason = given.string, RequestRules.isText(reason.utf8.span, most: longestReason)
     else {
-      throw .field(
-        "reason", "is no text of 1 to \(longestReason) bytes without control characters")
+      throw .field("reason", "is no text of 1 to \(longestReason) bytes without control characters")
     }
     return (rate, reason)
   }
@@ -185,8 +183,7 @@ enum PacesAPI {
     case .device(_, let environment, let type):
       object.append("environment", .string(environment.description))
       object.append("push_type", .string(type.description))
-    case .app(_, let environment):
-      object.append("environment", .string(environment.description))
+    case .app(_, let environment): object.append("environment", .string(environment.description))
     case .group(let app, let environment, _):
       object.append("app", .string(app))
       object.append("environment", .string(environment.description))

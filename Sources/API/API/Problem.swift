@@ -123,8 +123,7 @@ struct Problem: Error, Equatable {
 
   /// The database lacks devices of the topics.
   static func incomplete(_ obstacle: String) -> Problem {
-    Problem(
-      status: 503, title: "The database is not complete", detail: obstacle, retryAfter: 10)
+    Problem(status: 503, title: "The database is not complete", detail: obstacle, retryAfter: 10)
   }
 
   static func unavailable(_ detail: String) -> Problem {

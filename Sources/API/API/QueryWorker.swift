@@ -80,8 +80,7 @@ final class QueryWorker {
   ///   - topic: the topic of the schedule.
   ///   - wakeup: the wakeup of the loop that takes the answers.
   init(
-    _ location: String, schedule: String, _ topic: String, _ context: ServiceContext,
-    wakeup: Wakeup
+    _ location: String, schedule: String, _ topic: String, _ context: ServiceContext, wakeup: Wakeup
   ) throws(SystemError) {
     answers = Mailbox(wakeup: wakeup)
     let (messages, answers) = (messages, answers)

@@ -45,8 +45,7 @@ enum UsersAPI {
     let apps = user.apps(of: request.key.readable)
     return .ask(
       Query(.devices, answerBytes: 1 << 20) { (databases) throws(StoreError) in
-        let found = try databases.tokens().devices(
-          ofUser: user.name, apps: apps, limit: limit + 1)
+        let found = try databases.tokens().devices(ofUser: user.name, apps: apps, limit: limit + 1)
         return .answer(
           .ok([
             "devices": .array(

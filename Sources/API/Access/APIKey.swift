@@ -24,8 +24,7 @@ public struct APIKey: Sendable, Equatable {
 
   public init(
     name: ExactText, digest: [UInt8], apps: Set<ExactText>, readable: Set<ExactText>, rate: Int?,
-    maxBody: Int?, expires: Int64? = nil, paces: Bool = false,
-    campaigns: Bool = false
+    maxBody: Int?, expires: Int64? = nil, paces: Bool = false, campaigns: Bool = false
   ) {
     precondition(digest.count == 32, "a digest of SHA-256 has 32 bytes")
     self.name = name

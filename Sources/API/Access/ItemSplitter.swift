@@ -90,9 +90,7 @@ public struct ItemSplitter: Sendable, Equatable {
   private mutating func nextLine(_ bytes: Span<UInt8>, _ isEnd: Bool) -> Range<Int>? {
     while true {
       while scanned < bytes.count, bytes[scanned] != 0x0A { scanned += 1 }
-      guard scanned < bytes.count || (isEnd && itemStart < scanned) else {
-        return nil
-      }
+      guard scanned < bytes.count || (isEnd && itemStart < scanned) else { return nil }
       var end = scanned
       let start = itemStart
       scanned = min(scanned + 1, bytes.count)

@@ -25,9 +25,7 @@ struct GoObject: Sendable {
     _ name: String, _ what: String, _ convert: (JSONValue) -> Value?
   ) throws(CompatibilityError) -> Value? {
     guard let value = members[name.exact] else { return nil }
-    guard let converted = convert(value) else {
-      throw CompatibilityError(name, "is not \(what)")
-    }
+    guard let converted = convert(value) else { throw CompatibilityError(name, "is not \(what)") }
     return converted
   }
 

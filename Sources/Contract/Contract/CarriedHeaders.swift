@@ -70,9 +70,9 @@ public enum CarriedHeaders {
 }
 
 extension RequestRules {
-  /// The most bytes of `id` (as escaped in the JSON), `collapse_id`, `headers` and `data` of a request together: the
-  /// most of the others plus an id of 224, as given by martlet-api. With their keys, they leave room in the envelope's
-  /// line for everything else.
+  /// The most bytes of `id` (as escaped in the JSON), `collapse_id`, `group`, `supersede`, `headers` and `data` of a
+  /// request together: with an id of 224 bytes, as given by martlet-api, there is room for the longest `collapse_id`,
+  /// `headers` and `data`. With their keys, they leave room in the envelope's line for everything else.
   public static let maximumCarried = 1_056
 
   /// Checks one member of `headers`.

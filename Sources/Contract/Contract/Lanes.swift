@@ -2,8 +2,8 @@
 
 internal import APNS
 
-/// The lanes of a pipeline, most important first, as given by `--lanes`. Ingest, senders and the HTTP API need the same
-/// list.
+/// The lanes of a pipeline, most important first, as given by `--lanes`. Ingest, senders, the HTTP API and
+/// the scheduler need the same list.
 public struct Lanes: Sendable, Equatable {
   /// The rules of one lane.
   public struct Rule: Sendable, Equatable {

@@ -185,7 +185,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
       "is no name of such a header field: apns- and then letters in lower case, digits and hyphens"
     case .headerName(.reserved): "is set by Martlet itself, or by APNs in its answers"
     case .carriesTooMuch(let bytes, let limit):
-      "id, collapse_id, headers and data have \(bytes) bytes together, more than \(limit)"
+      "id, collapse_id, group, supersede, headers and data have \(bytes) bytes together, more than \(limit)"
     case .notAMoment:
       "is not a time: use epoch seconds, or RFC 3339 with an offset, as 2026-12-24T18:00:00+01:00"
     case .tooFarAhead(let days): "is more than \(days) days ahead"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import APNS
+public import Contract
 
 /// An answer of APNs that is evidence about a device token. Times are milliseconds since the epoch.
 public struct TokenAnswer: Sendable, Equatable {
@@ -23,41 +24,73 @@ public struct TokenAnswer: Sendable, Equatable {
   }
 }
 
-/// The marks that follow from a batch of answers: the last one of each device, ordered by the device's first answer. An
-/// answer is judged by the topics' facts about its device and the earlier answers in the batch.
-public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
+/// The marks that follow from a batch of answers and registrations: the last one of each device, in the order of their
+/// first marks. A fact is judged by the state of its device according to the topics and the earlier facts in the batch.
+public struct DeviceMarks<Device: Hashable & Comparable & Sendable>: Sendable {
+  /// A record to publish; without a mark it is a tombstone.
+  public typealias Publication = (
+    device: Device, mark: DeviceState.Mark?, release: DeviceRelease?
+  )
+
   // Inlinable, so that other modules specialize it for their device type.
   @usableFromInline var places: [Device: Int] = [:]
   @usableFromInline var states: [(device: Device, state: DeviceState)] = []
+  /// Devices whose tokens are valid for another owner, or for none, and whether the topic has a mark of APNs to delete.
+  @usableFromInline var usable: [Device: Bool] = [:]
+  @usableFromInline var releases: [Device: DeviceRelease] = [:]
   @usableFromInline let clockSkew: Int64
 
   /// - Parameter clockSkew: how far APNs' clock may be behind ours, in milliseconds.
   @inlinable
   public init(clockSkew: Int64) { self.clockSkew = clockSkew }
 
-  /// The state of a device after the facts of the batch so far; nil if there are none about it.
+  /// The state of a device for which the batch has a mark.
   @inlinable
-  public func state(_ device: Device) -> DeviceState? {
-    places[device].map { states[$0].state }
-  }
+  func marked(_ device: Device) -> DeviceState? { places[device].map { states[$0].state } }
 
   /// Judges an answer about a device.
-  ///
-  /// - Parameter state: the state of the device according to the topics.
   @inlinable
   public mutating func judge(
     _ answer: TokenAnswer, _ device: Device, _ state: DeviceState
   ) -> TokenInvalidation.Verdict {
     let (verdict, mark) = answer.verdict(registeredAt: state.registeredAt, clockSkew: clockSkew)
     if let mark { note(mark, device, state) }
+    // What APNs reports after a tombstone of the same batch stands.
+    if !usable.isEmpty, marked(device)?.mark?.isRemoval == false { usable[device] = nil }
     return verdict
   }
 
-  /// Adds a mark to publish, unless the topic has it or a stronger one.
+  /// A device was registered or removed. Senders must know if it changed hands: nothing else ends what is in flight.
   ///
-  /// - Parameter state: the state of the device according to the topics.
+  /// - Parameter received: when the record was received.
   @inlinable
-  public mutating func note(_ mark: DeviceState.Mark, _ device: Device, _ state: DeviceState) {
+  public mutating func release(
+    by fact: DeviceState.Presence, received: Int64, _ device: Device, _ state: DeviceState
+  ) {
+    let known = marked(device) ?? state
+    guard let release = known.release(by: fact, received: received) else { return }
+    releases[device] = release
+    switch release.reason {
+    case .removed: note(DeviceState.Mark(removedAt: release.at), device, state)
+    case .ownerChanged: usable[device] = state.mark?.isRemoval == false
+    }
+  }
+
+  /// A device's registration was deleted, and with it what APNs reported until the tombstone was `written` (below 0:
+  /// unknown): it may be read again.
+  @inlinable
+  public mutating func forget(
+    written: Int64, received: Int64, _ device: Device, _ state: DeviceState
+  ) {
+    let mark = (marked(device) ?? state).mark
+    if let mark, written >= 0, mark.recordedAt > written { return }
+    usable[device] = state.mark?.isRemoval == false
+    releases[device] = DeviceRelease(.removed, at: received)
+  }
+
+  /// Adds a mark to publish, unless the topic has it or a stronger one.
+  @inlinable
+  mutating func note(_ mark: DeviceState.Mark, _ device: Device, _ state: DeviceState) {
     if let place = places[device] {
       if states[place].state.needs(mark) { states[place].state.apply(mark) }
     } else if state.needs(mark) {
@@ -72,6 +105,22 @@ public struct DeviceMarks<Device: Hashable & Sendable>: Sendable {
   @inlinable
   public var marks: [(device: Device, mark: DeviceState.Mark)] {
     states.compactMap { entry in entry.state.mark.map { (entry.device, $0) } }
+  }
+
+  /// The records to publish, without the marks of devices that are held back.
+  @inlinable
+  public func publications(without held: Set<Device> = []) -> [Publication] {
+    var publications: [Publication] = []
+    publications.reserveCapacity(states.count + usable.count)
+    for (device, mark) in marks where !held.contains(device) && usable[device] == nil {
+      publications.append((device, mark, mark.isRemoval ? releases[device] : nil))
+    }
+    for (device, isMarked) in usable.sorted(by: { $0.key < $1.key }) {
+      // A tombstone of its own: a consumer of invalid tokens is not told about a release.
+      if isMarked { publications.append((device, nil, nil)) }
+      publications.append((device, nil, releases[device]))
+    }
+    return publications
   }
 }
 

@@ -14,7 +14,7 @@ public final class RequestReader {
   static let shownBytes = 64
 
   private let handle: OpaquePointer
-  private let raw: UnsafeMutablePointer<martlet_request>
+  let raw: UnsafeMutablePointer<martlet_request>
   private let types: PushTypes
   private let lanes: Lanes
   /// Whether payloads with mistakes that devices ignore are refused.
@@ -114,14 +114,10 @@ public final class RequestReader {
   /// The facts about the last request's payload.
   var facts: PayloadFacts { PayloadFacts(raw.pointee.facts) }
 
-  private func has(_ field: RequestField) -> Bool {
-    raw.has(field)
-  }
+  func has(_ field: RequestField) -> Bool { raw.has(field) }
 
   /// The unescaped text of a given field.
-  private func text(_ field: RequestField) -> UnsafeBufferPointer<UInt8> {
-    raw.text(field)
-  }
+  func text(_ field: RequestField) -> UnsafeBufferPointer<UInt8> { raw.text(field) }
 
   /// - Parameter bytes: the length of the record.
   private func check(_ bytes: Int, _ request: inout PushRequest) throws(RequestError) {
@@ -338,64 +334,5 @@ public final class RequestReader {
       }
       request.apnsID = id
     }
-  }
-}
-
-extension RequestReader {
-  /// Checks the fields carried beside the payload.
-  private func checkCarried(_ request: inout PushRequest) throws(RequestError) {
-    request.isCarrying = true
-    request.raw = raw
-    guard takesCampaigns || !has(.campaign) else { throw RequestError(.campaign, .notOfScheduler) }
-    var bytes = request.escapedID.count
-    for row in CarriedField.texts {
-      guard let field = row.request, has(field) else { continue }
-      switch row.rule {
-      case .text(let most):
-        try RequestRules.checkText(text(field).span, field, most: most)
-      case .header(let most):
-        try RequestRules.checkHeaderText(text(field).span, field, most: most)
-      default: continue
-      }
-      bytes += text(field).count
-    }
-    if has(.headers) { bytes += try checkHeaders(&request) }
-    if has(.data) { bytes += try checkData(&request) }
-    // An id alone has its own limit.
-    guard bytes > request.escapedID.count else { return }
-    try RequestRules.checkCarried(bytes: bytes)
-  }
-
-  /// - Returns: their size in bytes.
-  private func checkHeaders(_ request: inout PushRequest) throws(RequestError) -> Int {
-    let headers = RequestMembers(raw.pointee.headers)
-    try RequestRules.checkHeaders(count: headers.entries.count, bytes: headers.bytes)
-    for entry in headers.entries {
-      let name = UnsafeBufferPointer(start: entry.name.bytes, count: entry.name.count)
-      let value = UnsafeBufferPointer(start: entry.value.bytes, count: entry.value.count)
-      try RequestRules.checkHeader(name.span, value.span)
-    }
-    try checkOnce(headers, .headers)
-    request.headers = headers
-    return headers.bytes
-  }
-
-  /// - Returns: their size in bytes.
-  private func checkData(_ request: inout PushRequest) throws(RequestError) -> Int {
-    let data = RequestMembers(raw.pointee.data)
-    try RequestRules.checkData(bytes: data.objectBytes)
-    try checkOnce(data, .data)
-    request.data = data
-    return data.objectBytes
-  }
-
-  private func checkOnce(_ members: RequestMembers, _ field: RequestField) throws(RequestError) {
-    guard let name = members.duplicate else { return }
-    throw RequestError(field, .member(Self.shown(name), .duplicate))
-  }
-
-  /// The beginning of a text, for an error message.
-  static func shown(_ text: UnsafeRawBufferPointer) -> String {
-    String(decoding: text.prefix(shownBytes), as: UTF8.self)
   }
 }

@@ -141,12 +141,14 @@ public enum ScheduleRecord: Equatable, Sendable {
 
   public init(_ value: UnsafeRawBufferPointer) throws(RecordError) {
     let end = value.firstIndex(of: UInt8(ascii: "\n")) ?? value.count
-    let fields = value[..<end].split(
-      separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false
-    )
-    .map { String(decoding: $0, as: UTF8.self) }
+    let line = UnsafeRawBufferPointer(rebasing: value[..<end])
+    if let request = try Self.request(line) {
+      self = .request(request)
+      return
+    }
+    let fields = line.split(separator: UInt8(ascii: "\t"), omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
     switch (fields[0], fields.count) {
-    case ("S1", 5...): self = .request(try Self.request(fields))
     case ("C1", 3...):
       self = .cancellation(
         ScheduleCancellation(at: try Self.time(fields[1], "at"), by: fields[2]))
@@ -164,23 +166,78 @@ public enum ScheduleRecord: Equatable, Sendable {
     return UnsafeRawBufferPointer(rebasing: value[start...])
   }
 
-  private static func request(_ fields: [String]) throws(RecordError) -> ScheduledRequest {
-    var request = ScheduledRequest(
-      due: try time(fields[1], "due"), accepted: try time(fields[2], "accepted"),
-      requeuedAt: fields[3].isEmpty ? nil : try time(fields[3], "handed back"))
-    let words = fields[4].split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
-    if TraceParent.isValid(Array(words[0].utf8).span) { request.traceParent = String(words[0]) }
-    if words.count == 2 { request.by = String(words[1]) }
-    guard fields.count > 8 else { return request }
-    guard fields.count - 8 <= RequestRules.maximumUsers else {
-      throw RecordError(record: "schedule", field: "users", problem: "are too many")
+  /// The fields of a line, which tabs separate, one after the other.
+  private struct Fields {
+    let line: UnsafeRawBufferPointer
+    private var start = 0
+
+    init(_ line: UnsafeRawBufferPointer) { self.line = line }
+
+    mutating func next() -> UnsafeRawBufferPointer? {
+      guard start <= line.count else { return nil }
+      var end = start
+      while end < line.count, line[end] != UInt8(ascii: "\t") { end += 1 }
+      defer { start = end + 1 }
+      return UnsafeRawBufferPointer(rebasing: line[start..<end])
     }
-    request.recipients = Recipients(
-      type: fields[5], users: fields[8...].map(\.exact),
-      activity: Recipients.Activity.Event(rawValue: fields[6]).map {
-        Recipients.Activity(name: fields[7].exact, event: $0)
-      })
+  }
+
+  /// The request that a line begins; nil if it begins something else.
+  private static func request(
+    _ line: UnsafeRawBufferPointer
+  ) throws(RecordError) -> ScheduledRequest? {
+    var fields = Fields(line)
+    guard let kind = fields.next(), kind.elementsEqual("S1".utf8), let due = fields.next(),
+      let accepted = fields.next(), let requeued = fields.next(), let origin = fields.next()
+    else { return nil }
+    var request = ScheduledRequest(
+      due: try time(due, "due"), accepted: try time(accepted, "accepted"),
+      requeuedAt: requeued.isEmpty ? nil : try time(requeued, "handed back"))
+    if !origin.isEmpty {
+      let end = origin.firstIndex(of: UInt8(ascii: " ")) ?? origin.count
+      let traceParent = String(decoding: origin[..<end], as: UTF8.self)
+      if TraceParent.isValid(traceParent.utf8.span) { request.traceParent = traceParent }
+      if end < origin.count {
+        request.by = String(decoding: origin[(end + 1)...], as: UTF8.self)
+      }
+    }
+    request.recipients = try recipients(&fields)
     return request
+  }
+
+  private static func recipients(_ fields: inout Fields) throws(RecordError) -> Recipients? {
+    guard let type = fields.next(), let event = fields.next(), let name = fields.next(),
+      let first = fields.next()
+    else { return nil }
+    var users = [first]
+    while let user = fields.next() {
+      guard users.count < RequestRules.maximumUsers else {
+        throw RecordError(record: "schedule", field: "users", problem: "are too many")
+      }
+      users.append(user)
+    }
+    func text(_ field: UnsafeRawBufferPointer) -> String { String(decoding: field, as: UTF8.self) }
+    return Recipients(
+      type: text(type), users: users.map { text($0).exact },
+      activity: Recipients.Activity.Event(rawValue: text(event)).map {
+        Recipients.Activity(name: text(name).exact, event: $0)
+      })
+  }
+
+  /// A time in decimal digits.
+  private static func time(
+    _ digits: UnsafeRawBufferPointer, _ field: String
+  ) throws(RecordError) -> Int64 {
+    var time: Int64? = digits.isEmpty || digits.count > 18 ? nil : 0
+    for digit in digits {
+      let value = Int64(digit) - 0x30
+      time = (0...9).contains(value) ? time.map { $0 * 10 + value } : nil
+    }
+    guard let time, OutsideTime.problem(time) == nil else {
+      throw RecordError(
+        record: "schedule", field: field, problem: "is not a time in milliseconds since 1970")
+    }
+    return time
   }
 
   static func time(_ text: String, _ field: String) throws(RecordError) -> Int64 {

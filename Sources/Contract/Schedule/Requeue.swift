@@ -26,7 +26,8 @@ public struct Requeue: Comparable, Sendable {
       }
       index += 1
     }
-    guard count == 4, tabs.0 == 2, let written = Self.number(value, tabs.1 + 1..<tabs.2),
+    guard count == 4, tabs.0 == 2, tabs.2 + 1 < tabs.3,
+      let written = Self.number(value, tabs.1 + 1..<tabs.2),
       let at = Self.number(value, tabs.2 + 1..<tabs.3)
     else { return nil }
     self.init(written: written, at: at)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import CommandKit
 public import ServiceKit
 import Settings
 
@@ -38,6 +37,6 @@ enum LabCompletion: Command {
       Completion.Command(
         name: command.name, summary: command.summary, table: CommonSettings.table(of: command))
     }
-    StandardOutput.write(CompletionAnswer.text(commands, words))
+    StandardOutput.write(Completion(commands).text(words))
   }
 }

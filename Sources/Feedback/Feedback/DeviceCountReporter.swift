@@ -3,7 +3,6 @@ import Bytes
 import EventLoop
 import ServiceKit
 import Store
-import Synchronization
 import Telemetry
 
 /// How many device tokens the database has in each state, for `/metrics`: counted on a thread of its own, over a
@@ -17,14 +16,16 @@ enum DeviceCountReporter {
     _ location: String, _ context: ServiceContext,
     intervalMilliseconds: UInt64 = intervalMilliseconds
   ) throws(SystemError) {
-    let latest = Latest()
+    let latest = LatestSamples()
     context.counters.add(metrics: latest)
     let thread = try LoopThread(name: "device-census") {
       guard let loop = try? ServiceLoop(nil, context) else { return }
       while !context.signals.isStopping {
         let begun = MonotonicClock.milliseconds()
         // While the database cannot be read the last count stays.
-        if let counts = try? TokenStoreReader(location).stateCounts() { latest.set(counts) }
+        if let counts = try? TokenStoreReader(location).stateCounts() {
+          latest.publish(samples(counts))
+        }
         let pause = (MonotonicClock.milliseconds() - begun) * share
         _ = loop.wait(Int32(clamping: max(intervalMilliseconds, pause)))
       }
@@ -32,20 +33,13 @@ enum DeviceCountReporter {
     thread.detach()
   }
 
-  private final class Latest: MetricSource {
-    private let counts = Mutex<TokenStoreReader.StateCounts?>(nil)
-
-    func set(_ new: TokenStoreReader.StateCounts) { counts.withLock { $0 = new } }
-
-    var samples: [MetricSample] {
-      guard let counts = counts.withLock({ $0 }) else { return [] }
-      return [
-        MetricSample(FeedbackMetrics.deviceRows, ["valid"], counts.valid),
-        MetricSample(FeedbackMetrics.deviceRows, ["removed"], counts.removed),
-        MetricSample(FeedbackMetrics.deviceRows, ["invalid"], counts.invalid),
-        MetricSample(FeedbackMetrics.deviceRows, ["suspected"], counts.suspected),
-        MetricSample(FeedbackMetrics.wavesHeld, counts.wavesHeld),
-      ]
-    }
+  private static func samples(_ counts: TokenStoreReader.StateCounts) -> [MetricSample] {
+    [
+      MetricSample(FeedbackMetrics.deviceRows, ["valid"], counts.valid),
+      MetricSample(FeedbackMetrics.deviceRows, ["removed"], counts.removed),
+      MetricSample(FeedbackMetrics.deviceRows, ["invalid"], counts.invalid),
+      MetricSample(FeedbackMetrics.deviceRows, ["suspected"], counts.suspected),
+      MetricSample(FeedbackMetrics.wavesHeld, counts.wavesHeld),
+    ]
   }
 }

@@ -16,29 +16,10 @@ import Telemetry
 ///
 /// Owned by the worker's thread; never waits for a broker.
 final class DeviceTables {
-  fileprivate typealias Anchor = ChangelogPosition.Anchor
-
-  /// One of the two topics.
-  private final class Table {
-    let changelog: KafkaChangelog
-    /// Read, and not yet in the database. The more records a transaction has, the more of them share a page that is
-    /// written.
-    var batch = KafkaBatch(capacity: 12_000)
-    /// The time at which the first of them was read, in monotonic milliseconds.
-    var readAt: UInt64 = 0
-    /// The last record of each partition that is in the database.
-    var positions: [ChangelogPosition] = []
-    var checks: [AnchorCheck] = []
-
-    init(_ changelog: KafkaChangelog) { self.changelog = changelog }
-  }
-
   /// How often it is noted that the database is complete, and after how long that is asked without a request to
   /// know; in milliseconds.
   private static let notePeriod: Int64 = 60_000
   private static let idlePeriod: Int64 = 600_000
-  /// In milliseconds.
-  private static let gatheringTime: UInt64 = 200
   /// Rows that are looked through in one transaction when old ones are removed.
   private static let sweptRows = 10_000
 
@@ -49,7 +30,7 @@ final class DeviceTables {
   private let rule: RestoreRule
   private let counters: Counters<FeedbackMetrics>
   private let watermarks: WatermarkReader
-  private let tables: [Table]
+  private let tables: [DeviceTable]
   /// Whether the database's own positions are known.
   private var isOpen = false
   private var completeness: TableCompleteness<TopicPartition>
@@ -82,14 +63,14 @@ final class DeviceTables {
     self.counters = counters
     rule = RestoreRule(maxAge: settings.databaseMaxAge)
     watermarks = try WatermarkReader(cluster.configuration, context, wakeup: wakeup)
-    var tables: [Table] = []
+    var tables: [DeviceTable] = []
     var partitions: [TopicPartition] = []
     for topic in [names.devices, names.invalidTokens] {
       let count = cluster.partitions[topic] ?? 0
       var configuration = cluster.configuration
       configuration.sharePrefetch(among: count)
       tables.append(
-        Table(
+        DeviceTable(
           try KafkaChangelog(configuration, topic: topic, partitions: count, wakeup: wakeup)))
       partitions += (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
     }
@@ -119,11 +100,7 @@ final class DeviceTables {
 
   /// The next offset to read; nil before the log is known to be the one that the database reflects.
   private func position(_ partition: TopicPartition) -> Int64? {
-    let number = Int(partition.partition)
-    guard let table = tables.first(where: { $0.changelog.topic == partition.topic }),
-      table.checks[number].mayEnd()
-    else { return nil }
-    return table.changelog.positions[number]
+    tables.first { $0.changelog.topic == partition.topic }?.position(Int(partition.partition))
   }
 
   /// Whether the database still has all that was read into it; in the transaction that judges by it. Another process
@@ -207,15 +184,8 @@ final class DeviceTables {
 
   private func begin(_ stored: [String: [Int32: ChangelogPosition]]) {
     for table in tables {
-      table.batch.release()
-      let changelog = table.changelog
-      let positions = changelog.positions.indices.map {
-        stored[changelog.topic]?[Int32($0)] ?? ChangelogPosition()
-      }
-      table.positions = positions
-      table.checks = positions.map { AnchorCheck($0) }
       do throws(KafkaError) {
-        try changelog.begin(at: positions.map(\.start))
+        try table.begin(stored[table.changelog.topic] ?? [:])
       } catch {
         // For want of memory only: the next turn begins once more.
         log(FeedbackLog.topicNotBegun, ["error": "\(error)"])
@@ -249,38 +219,32 @@ final class DeviceTables {
   /// Reads on in one topic. While there is time, records gather for one transaction.
   ///
   /// - Returns: whether records were applied.
-  private func follow(_ table: Table, _ mayGather: Bool) throws(StoreError) -> Bool {
+  private func follow(_ table: DeviceTable, _ mayGather: Bool) throws(StoreError) -> Bool {
     guard isOpen else { return false }
     let changelog = table.changelog
-    if table.batch.count == 0 { table.readAt = MonotonicClock.milliseconds() }
-    if table.batch.count < table.batch.capacity { changelog.poll(into: &table.batch) }
+    table.read()
     if let error = changelog.drainError() { tell(error) }
     if let partition = changelog.lost {
       try restore(.otherLog(topic: changelog.topic, partition: partition))
       return true
     }
-    guard table.batch.count > 0 else { return false }
-    if mayGather, table.batch.count < table.batch.capacity,
-      MonotonicClock.milliseconds() - table.readAt < Self.gatheringTime
-    {
-      return false
-    }
+    guard table.batch.count > 0, !(mayGather && table.mayGather) else { return false }
     guard let applied = try apply(table) else { return true }
-    applied.merge(into: &table.positions)
+    table.finish(applied)
     caughtUp += applied.count
     hasRefutedMarks = hasRefutedMarks || applied.refutes
-    table.batch.release()
     return true
   }
 
   /// Applies what was read of a topic, and how far that is, in one transaction; nil when the database and the log do
   /// not fit together.
-  private func apply(_ table: Table) throws(StoreError) -> Applied? {
+  private func apply(_ table: DeviceTable) throws(StoreError) -> DeviceTable.Applied? {
     let topic = table.changelog.topic
     var checks = table.checks
     var other: Int32?
-    let applied = try store.transaction(isCopy: true) { () throws(StoreError) -> Applied? in
-      var applied = Applied()
+    let applied = try store.transaction(isCopy: true) {
+      () throws(StoreError) -> DeviceTable.Applied? in
+      var applied = DeviceTable.Applied()
       var last = [Int](repeating: -1, count: table.positions.count)
       try store.followGeneration()
       let stored = try store.positions()[topic] ?? [:]
@@ -288,7 +252,7 @@ final class DeviceTables {
       let next = table.positions.indices.map { stored[Int32($0)]?.next ?? 0 }
       for (partition, position) in table.positions.enumerated()
       where next[partition] < position.next { return nil }
-      let devices = devices(of: table, after: next)
+      let devices = table.devices(after: next)
       var rows = try store.rows(of: devices.compactMap(\.self))
       var places = rows.asked.makeIterator()
       let now = WallClock.milliseconds()
@@ -298,7 +262,8 @@ final class DeviceTables {
         let place = devices[entry] == nil ? nil : places.next()
         if !checks[partition].mayEnd() {
           // The first record of the partition.
-          let isAnchor = !record.isEndOfPartition && checks[partition].isAnchor(anchor(record))!
+          let isAnchor =
+            !record.isEndOfPartition && checks[partition].isAnchor(table.anchor(entry))!
           if !isAnchor { other = record.partition }
           continue
         }
@@ -315,7 +280,7 @@ final class DeviceTables {
       guard other == nil else { return nil }
       try store.write(rows)
       for (partition, entry) in last.enumerated() where entry >= 0 {
-        let anchor = anchor(table.batch[entry])
+        let anchor = table.anchor(entry)
         applied.last[Int32(partition)] = anchor
         guard anchor.offset >= next[partition] else { continue }
         try store.setPosition(topic, Int32(partition), ChangelogPosition(anchor: anchor))
@@ -333,37 +298,6 @@ final class DeviceTables {
     }
     table.checks = checks
     return applied
-  }
-
-  private func anchor(_ record: KafkaRecord) -> Anchor {
-    Anchor(
-      offset: record.offset, timestamp: record.timestamp, keyHash: Anchor.hash(record.key))
-  }
-
-  /// The device that each record is about which the database does not have yet; nil for the others.
-  ///
-  /// - Parameter next: the first offset of each partition that the database does not have.
-  private func devices(of table: Table, after next: [Int64]) -> [DeviceKey?] {
-    (0..<table.batch.count).map { entry in
-      let record = table.batch[entry]
-      guard !record.isEndOfPartition, record.offset >= next[Int(record.partition)]
-      else { return nil }
-      return DeviceKey(key: record.key)
-    }
-  }
-
-  /// What one transaction applied.
-  private struct Applied {
-    var count = 0
-    var refutes = false
-    /// The last record of each partition.
-    var last: [Int32: Anchor] = [:]
-
-    func merge(into positions: inout [ChangelogPosition]) {
-      for (partition, anchor) in last where anchor.offset >= positions[Int(partition)].next {
-        positions[Int(partition)] = ChangelogPosition(anchor: anchor)
-      }
-    }
   }
 
   // MARK: Age
@@ -426,44 +360,5 @@ final class DeviceTables {
     let obstacle = TableState.filling(progress).obstacle
     status.set("devices", obstacle: obstacle)
     try store.transaction(isCopy: true) { () throws(StoreError) in try store.set(progress) }
-  }
-}
-
-/// How far the reading of all partitions is.
-private struct Filling {
-  private static let period: UInt64 = 1_000
-
-  /// Where each began, and where its log ended then.
-  private var starts: [TopicPartition: Int64]
-  private var ends: [TopicPartition: Int64] = [:]
-  private var next: UInt64 = 0
-
-  init(_ starts: [TopicPartition: Int64] = [:]) { self.starts = starts }
-
-  /// Where the logs begin and end: the first answer counts.
-  mutating func answered(_ logs: [TopicPartition: (low: Int64, high: Int64)]) {
-    guard ends.isEmpty, logs.count == starts.count else { return }
-    for (partition, log) in logs {
-      starts[partition] = max(starts[partition] ?? 0, log.low)
-      ends[partition] = log.high
-    }
-  }
-
-  /// - Parameter now: monotonic milliseconds.
-  mutating func isDue(_ now: UInt64) -> Bool {
-    guard now >= next else { return false }
-    next = now + Self.period
-    return true
-  }
-
-  /// - Parameter position: the next offset to read of a partition; nil before it is read.
-  func progress(_ position: (TopicPartition) -> Int64?) -> TableProgress {
-    var (done, total): (Int64, Int64) = (0, 0)
-    for (partition, end) in ends {
-      let start = starts[partition] ?? 0
-      total += max(0, end - start)
-      done += max(0, min(position(partition) ?? start, end) - start)
-    }
-    return TableProgress(done: done, total: total)
   }
 }

@@ -104,14 +104,16 @@ struct TokenInvalidator {
       case .feedback(let record): try judge(record, at: places.next()!, rows, &tally)
       case .device(let record):
         tally.add(.devices)
-        release(record, at: places.next()!, rows, received: job.received(now: now), &tally)
+        let place = places.next()!
+        tally.marks.release(
+          by: record.presence, received: job.received(now: now), place, rows[place])
       case .forgotten(let device):
         tally.add(.forgotten)
-        if let device {
-          try forget(
-            device, at: places.next()!, rows, asOf: job.writtenAt,
-            received: job.received(now: now), &tally)
-        }
+        guard let device else { break }
+        try store.forget(device, at: WallClock.milliseconds())
+        let place = places.next()!
+        tally.marks.forget(
+          written: job.writtenAt, received: job.received(now: now), place, rows[place])
       case .deadLetter: tally.add(.deadLettered)
       case .receipts(let receipts, let unusable):
         kept += receipts
@@ -134,15 +136,12 @@ struct TokenInvalidator {
     _ record: FeedbackRecord, at place: Int, _ rows: DeviceRows, _ tally: inout Tally
   ) throws(StoreError) {
     tally.add(.feedback)
-    let state = tally.marks.state(place) ?? rows[place]
+    let state = rows[place]
     var answer = TokenAnswer(
       status: record.status, reason: record.reason, timestamp: record.timestamp,
       sentAt: record.sentAt, at: record.at)
     answer.isJudged = record.isImported
-    let verdict = tally.marks.judge(answer, place, state)
-    // What APNs says after a tombstone of the same batch stands.
-    if tally.marks.state(place)?.mark?.isRemoval == false { tally.usable.remove(place) }
-    switch verdict {
+    switch tally.marks.judge(answer, place, state) {
     case .invalidate:
       tally.add(.invalidated)
     case .keep:
@@ -151,33 +150,6 @@ struct TokenInvalidator {
       tally.add(.suspected)
       try suspect(record, state, &tally)
     }
-  }
-
-  /// A device was registered or removed. Senders have to know if it is not any more whose it was: nothing else ends what is
-  /// under way to it.
-  private func release(
-    _ record: DeviceRecord, at place: Int, _ rows: DeviceRows, received: Int64,
-    _ tally: inout Tally
-  ) {
-    let state = tally.marks.state(place) ?? rows[place]
-    guard let release = state.release(by: record.presence, received: received) else { return }
-    tally.releases[place] = release
-    switch release.reason {
-    case .removed: tally.marks.note(DeviceState.Mark(removedAt: release.at), place, state)
-    case .ownerChanged: tally.usable.insert(place)
-    }
-  }
-
-  /// What APNs said of the device goes with its registration, but for what it said since: the tombstone may be read again.
-  private func forget(
-    _ device: DeviceKey, at place: Int, _ rows: DeviceRows, asOf written: Int64, received: Int64,
-    _ tally: inout Tally
-  ) throws(StoreError) {
-    try store.forget(device, at: WallClock.milliseconds())
-    let mark = tally.marks.state(place)?.mark ?? rows[place].mark
-    if let mark, written >= 0, mark.recordedAt > written { return }
-    tally.usable.insert(place)
-    tally.releases[place] = DeviceRelease(.removed, at: received)
   }
 
   private func suspect(
@@ -239,14 +211,10 @@ struct TokenInvalidator {
 /// What a batch comes to. Devices are places of its rows.
 struct Tally {
   private var counts = Array(repeating: 0, count: FeedbackMetrics.allCases.count)
-  /// Devices that this batch declares invalid.
+  /// What is to be published.
   var marks: DeviceMarks<Int>
-  /// Those of them that a wave holds back.
+  /// Devices whose marks a wave holds back.
   var held: Set<Int> = []
-  /// Devices whose marks are to be taken back: they are forgotten, or have another owner.
-  var usable: Set<Int> = []
-  /// Devices that are not any more whose they were.
-  var releases: [Int: DeviceRelease] = [:]
   /// The newest answer that casts a suspicion, of each app.
   var suspects: [AppOrigin: Int64] = [:]
 
@@ -257,25 +225,13 @@ struct Tally {
   }
 
   func outcome(_ rows: DeviceRows) -> TokenInvalidator.Outcome {
-    var outcome = TokenInvalidator.Outcome(
+    TokenInvalidator.Outcome(
+      publications: marks.publications(without: held).map { place, mark, release in
+        let device = rows.device(place)
+        return TokenInvalidator.Publication(
+          device: device, record: mark.map { InvalidTokenRecord(device, $0) }, release: release)
+      },
       counts: FeedbackMetrics.allCases.map { ($0, counts[$0.rawValue]) })
-    outcome.publications.reserveCapacity(marks.marks.count + usable.count)
-    for (place, mark) in marks.marks where !held.contains(place) && !usable.contains(place) {
-      let device = rows.device(place)
-      outcome.publications.append(
-        .init(
-          device: device, record: .init(device, mark),
-          release: mark.isRemoval ? releases[place] : nil))
-    }
-    for place in usable {
-      // That it is valid again is said by itself: of a release nobody is told who hears of invalid tokens.
-      if rows[place].mark?.isRemoval == false {
-        outcome.publications.append(.init(device: rows.device(place), record: nil))
-      }
-      outcome.publications.append(
-        .init(device: rows.device(place), record: nil, release: releases[place]))
-    }
-    return outcome
   }
 }
 

@@ -63,16 +63,17 @@ final class IngestLoop {
       refusesWarnings: settings.refusesWarnings)
     let requestNames = settings.requestTopics(names)
     do {
-      var kafka = cluster.configuration
-      kafka.dividePrefetch(among: cluster.partitions(of: requestNames), records: 48_000)
-      kafka.preferLinger(milliseconds: KafkaDefaults.lingerOfIngest)
+      var cluster = cluster
+      cluster.configuration.dividePrefetch(
+        among: cluster.partitions(of: requestNames), records: 48_000)
+      cluster.configuration.preferLinger(milliseconds: KafkaDefaults.lingerOfIngest)
+      let kafka = cluster.configuration
       loop = try ServiceLoop("loop", context)
       let wakeup = loop.wakeup
       output = try IngestOutput(
         settings, context, counters, names, KafkaProducer(kafka, wakeup: wakeup))
       invalidTokens = try InvalidTokens(
-        kafka, topic: names.invalidTokens, partitions: cluster.partitions[names.invalidTokens] ?? 0,
-        limit: settings.maxInvalidTokens, wakeup: wakeup)
+        names.invalidTokens, cluster, limit: settings.maxInvalidTokens, wakeup: wakeup)
       Self.catchUp(invalidTokens, context, loop)
       member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     } catch {
@@ -87,7 +88,7 @@ final class IngestLoop {
     _ invalidTokens: InvalidTokens, _ context: ServiceContext, _ loop: ServiceLoop
   ) {
     let deadline = MonotonicClock.milliseconds() + 30_000
-    while !invalidTokens.isCaughtUp && !context.signals.isStopping {
+    while !invalidTokens.topic.isCaughtUp && !context.signals.isStopping {
       loop.beat()
       invalidTokens.follow(timeoutMilliseconds: 20)
       if MonotonicClock.milliseconds() >= deadline {
@@ -107,7 +108,7 @@ final class IngestLoop {
     }
     _ = output.producer.flush(timeoutMilliseconds: output.failure == nil ? 1_000 : 0)
     output.producer.close()
-    invalidTokens.close()
+    invalidTokens.topic.close()
     if let failure = output.failure { throw failure }
   }
 

@@ -6,13 +6,14 @@ import DeviceTokens
 import EventLoop
 import Kafka
 import Records
+import ServiceKit
 
 /// The tokens known to be invalid or removed: follows `push.invalid-tokens` from its beginning. And the devices that have
 /// changed their owner within the last day, for requests that waited in the schedule.
 ///
 /// Owner: the ingest loop.
 final class InvalidTokens {
-  private let table: KafkaTable
+  let topic: FollowedTopic
   private let hash = KeyHash.random()
   private var keys: KeySet
   private var released = ReleasedDevices()
@@ -21,21 +22,20 @@ final class InvalidTokens {
   private var suffix = ByteBuffer(capacity: 512)
 
   init(
-    _ configuration: KafkaConfiguration, topic: String, partitions: Int, limit: Int, wakeup: Wakeup
+    _ topic: String, _ cluster: ClusterView, limit: Int, wakeup: Wakeup
   ) throws(KafkaError) {
-    table = try KafkaTable(configuration, topic: topic, partitions: partitions, wakeup: wakeup)
+    self.topic = try FollowedTopic(topic, cluster, wakeup: wakeup)
     keys = KeySet(limit: limit)
   }
 
   var count: Int { keys.count }
-  var isCaughtUp: Bool { table.isCaughtUp }
   /// Tokens that found no room.
   var refused: Int { keys.refused }
 
   /// Takes in what has been written since.
   func follow(timeoutMilliseconds: Int32 = 0) {
     // After the topic was read again from its start, only what is told again holds.
-    table.pollRecords(
+    topic.follow(
       timeoutMilliseconds: timeoutMilliseconds, forget: { keys.removeAll() },
       { record in
         let hashed = hash.value(record.key)
@@ -88,6 +88,4 @@ final class InvalidTokens {
     return released.reason(
       hashed.low, created: scheduledAt, now: MonotonicClock.milliseconds())?.cause
   }
-
-  func close() { table.close() }
 }

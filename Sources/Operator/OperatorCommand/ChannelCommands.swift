@@ -16,18 +16,16 @@ public enum ChannelsCreateCommand: Command {
     var storesLast: Bool { storagePolicy == "last" }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      common = try ChannelSettings(values)
+    }
   }
 
   public static let name = "channels create"
   public static let summary =
     "Creates a broadcast channel for an app's Live Activities and prints its id."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.common = try ChannelSettings(values)
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     try ChannelSession(settings.common, context).create(storesLast: settings.storesLast)
@@ -45,19 +43,17 @@ public enum ChannelsListCommand: Command {
     var common = ChannelSettings()
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      common = try ChannelSettings(values)
+      if let channel { try ChannelSettings.check(channel: channel, values) }
+    }
   }
 
   public static let name = "channels list"
   public static let summary =
     "Prints the ids of an app's broadcast channels, one per line; with --channel what that one is."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.common = try ChannelSettings(values)
-    if let channel = settings.channel { try ChannelSettings.check(channel: channel, values) }
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let session = ChannelSession(settings.common, context)
@@ -74,6 +70,11 @@ public enum ChannelsDeleteCommand: Command {
     var common = ChannelSettings()
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      common = try ChannelSettings(values)
+      try ChannelSettings.check(channel: channel, values)
+    }
   }
 
   public static let name = "channels delete"
@@ -81,13 +82,6 @@ public enum ChannelsDeleteCommand: Command {
     "Deletes a broadcast channel. Its id is never used again; broadcasts that APNs has stored may"
     + " still arrive."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.common = try ChannelSettings(values)
-    try ChannelSettings.check(channel: settings.channel, values)
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if !settings.isConfirmed {

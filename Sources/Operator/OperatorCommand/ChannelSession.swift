@@ -98,8 +98,8 @@ struct ChannelSession {
     var headers: [(String, String)] = [("apns-request-id", id.description)]
     if settings.identity.certificate == nil {
       let authorization = try CurrentProviderToken.authorization(
-        app: settings.app, settings.environment, settings.names, settings.kafka, settings.seal,
-        timeLimit, context)
+        app: settings.app, settings.environment, settings.cluster, settings.seal, timeLimit,
+        context)
       headers.append(("authorization", authorization))
     }
     if let channel { headers.append(("apns-channel-id", channel)) }

@@ -3,7 +3,6 @@ import APNS
 import Bytes
 import Contract
 import HTTPClient
-import Kafka
 import ServiceKit
 public import Settings
 import TLS
@@ -63,11 +62,7 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
 
   @Declared(CommonSettings.tokenKey) private var tokenKey: String?
 
-  @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-
-  @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
-
-  var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-channels")
+  var cluster = ClusterSettings()
   var seal = TokenSeal.none
   private(set) var identity = HTTP2Client.Identity()
 
@@ -75,7 +70,7 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
 
   init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
-    kafka = try KafkaConfiguration(values, clientID: "martlet-channels")
+    cluster = try ClusterSettings(values, clientID: "martlet-channels")
     do throws(RequestError) {
       try RequestRules.checkName(app.utf8.span, .app)
     } catch {
@@ -86,7 +81,6 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
     identity = try identity(values)
   }
 
-  var names: TopicNames { TopicNames(prefix: topicPrefix) }
   var environment: Environment { environmentName == "sandbox" ? .sandbox : .production }
   var gateway: Endpoint { environment == .sandbox ? sandboxGateway : productionGateway }
   var timeoutMilliseconds: Int { Int(timeout) }

@@ -10,8 +10,7 @@ enum CommandSettings {
   static let isConfirmed = SettingKey<Bool>.boolean(
     "yes", "Do not ask before something that cannot be undone, or that is about much.")
 
-  static let isDryRun = SettingKey<Bool>.boolean(
-    "dry-run", "Only report what would be done.")
+  static let isDryRun = SettingKey<Bool>.boolean("dry-run", "Only report what would be done.")
 
   /// For commands that print one object.
   static let isJSON = SettingKey<Bool>.boolean(
@@ -34,8 +33,7 @@ enum CommandSettings {
     "environment", of: Environment.allCases.map(\.description), default: "production",
     "The environment that is meant.")
 
-  static let reason = SettingKey<String?>.text(
-    "reason", "Why; the list of what was set shows it.")
+  static let reason = SettingKey<String?>.text("reason", "Why; the list of what was set shows it.")
 
   static let tokens = SettingKey<String>.path(
     "database", use: .database,

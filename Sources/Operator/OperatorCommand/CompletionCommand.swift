@@ -47,13 +47,14 @@ public enum CompletionCommand: Command {
 
   /// Completes the commands by their settings, and those of `martlet-lab` by their names.
   private static func answer(_ words: [String]) -> String {
-    CompletionAnswer.text(
-      MartletCommand.commands.map {
-        .init(name: $0.name, summary: $0.summary, table: CommonSettings.table(of: $0))
-      }
-        + LabProgram.allCases.map {
-          .init(name: $0.rawValue, summary: $0.summary, table: SettingTable([]))
-        }, words)
+    let own = MartletCommand.commands.map { command in
+      Completion.Command(
+        name: command.name, summary: command.summary, table: CommonSettings.table(of: command))
+    }
+    let others = LabProgram.allCases.map {
+      Completion.Command(name: $0.rawValue, summary: $0.summary, table: SettingTable([]))
+    }
+    return Completion(own + others).text(words)
   }
 }
 

@@ -15,23 +15,18 @@ enum CurrentProviderToken {
   /// Returns the `authorization` value for an app in an environment. Throws if there is no usable token, or if Kafka
   /// does not respond in time.
   static func authorization(
-    app: String, _ environment: Environment, _ names: TopicNames,
-    _ configuration: KafkaConfiguration, _ seal: TokenSeal, _ timeLimit: TimeLimit,
-    _ context: ServiceContext
+    app: String, _ environment: Environment, _ settings: ClusterSettings, _ seal: TokenSeal,
+    _ timeLimit: TimeLimit, _ context: ServiceContext
   ) throws(ServiceFailure) -> String {
-    let cluster = try KafkaCluster(configuration, context, timeLimit: timeLimit)
+    let cluster = try KafkaCluster(settings.kafka, context, timeLimit: timeLimit)
     cluster.admin.close()
+    let topic = settings.names.providerTokens
     var book = ProviderTokenBook()
-    let found: [TokenSealProblem]?
-    do throws(KafkaError) {
-      found = try follow(
-        names.providerTokens, cluster.configuration, seal, timeLimit, into: &book, context)
-    } catch {
-      throw ServiceFailure("\(error)")
+    let found = try orFail {
+      try follow(topic, cluster.configuration, seal, timeLimit, into: &book, context)
     }
     guard let problems = found else {
-      throw ServiceFailure(
-        "\(names.providerTokens) was not read to its end in time; increase --timeout")
+      throw ServiceFailure("\(topic) was not read to its end in time; increase --timeout")
     }
     let now = WallClock.milliseconds()
     if let problem = problems.first {
@@ -79,8 +74,7 @@ enum CurrentProviderToken {
         }
         do throws(TokenSealProblem) {
           let opened = try seal.opened(record)
-          updates.append(
-            opened.isRemoved ? .removed(credential: name) : .token(opened.bookEntry))
+          updates.append(opened.isRemoved ? .removed(credential: name) : .token(opened.bookEntry))
           problems[name] = nil
         } catch {
           problems[name] = error

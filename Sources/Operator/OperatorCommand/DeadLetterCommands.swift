@@ -3,25 +3,26 @@ import CommandKit
 import Contract
 import EventLoop
 import Identity
-import Kafka
 public import ServiceKit
 public import Settings
 
 /// `martlet dead-letters list`: lists dead letters with their reasons; with a position or id, shows one in full.
 public enum DeadLettersListCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
     var filter = DeadLetterFilter()
     @Declared(CommandSettings.isJSON) var isJSON: Bool
     @Declared(CommandSettings.revealsTokens) var revealsTokens: Bool
     /// The position or id of the letters to show in full; nil for a list.
     var wanted: String?
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
-
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
+      filter = try DeadLetterFilter(values, cluster.names)
+      wanted = values.operands.first
+    }
   }
 
   public static let name = "dead-letters list"
@@ -35,14 +36,6 @@ public enum DeadLettersListCommand: Command {
       "A dead letter, as the list prints it; or an apns-id or request id, which shows every dead letter that has it."
     ))
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
-    settings.filter = try DeadLetterFilter(values, settings.names)
-    settings.wanted = values.operands.first
-    return settings
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if let wanted = settings.wanted {
       try show(wanted, settings, context) { StandardOutput.line($0) }
@@ -55,9 +48,8 @@ public enum DeadLettersListCommand: Command {
   static func list(
     _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
   ) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
-    let scan = try DeadLetterScan(cluster, settings.names, settings.filter, context)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
+    let scan = try DeadLetterScan(cluster, settings.cluster.names, settings.filter, context)
     let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
     if !settings.isJSON { guard print(DeadLetterText.tableHead) else { return } }
     var reasons: [ExactText: Int] = [:]
@@ -82,12 +74,11 @@ public enum DeadLettersListCommand: Command {
   static func show(
     _ wanted: String, _ settings: Settings, _ context: ServiceContext, print: (String) -> Bool
   ) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     var filter = settings.filter
     // The limit would also count other letters.
     filter.limit = 0
-    let scan = try DeadLetterScan(cluster, settings.names, filter, context)
+    let scan = try DeadLetterScan(cluster, settings.cluster.names, filter, context)
     let text = DeadLetterText(revealsTokens: settings.revealsTokens, parser: scan.parser)
     var found = 0
     try scan.visit { letter in
@@ -112,9 +103,7 @@ public enum DeadLettersListCommand: Command {
 /// `martlet dead-letters replay`: sends dead letters back to their topics.
 public enum DeadLettersReplayCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-dead-letters")
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     fileprivate var lanes = Lanes.standard
     var filter = DeadLetterFilter()
@@ -123,9 +112,15 @@ public enum DeadLettersReplayCommand: Command {
     @Declared(CommandSettings.isJSON) var isJSON: Bool
     @Declared(CommandSettings.progress) var showsProgress: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
+    var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
+      lanes = try Lanes(values)
+      filter = try DeadLetterFilter(values, names, places: values.operands)
+    }
   }
 
   /// The number of dead letters above which a replay needs a confirmation.
@@ -143,15 +138,6 @@ public enum DeadLettersReplayCommand: Command {
     operands: .init(
       "PARTITION/OFFSET …", 0...10_000,
       "Only these dead letters: PARTITION/OFFSET of each, as list prints it. Filters also apply."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-dead-letters")
-    settings.lanes = try Lanes(values)
-    settings.filter = try DeadLetterFilter(
-      values, settings.names, places: values.operands)
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let result = try replay(settings, context)
@@ -177,8 +163,7 @@ public enum DeadLettersReplayCommand: Command {
   static func replay(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) -> ReplayResult {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     let scan = try DeadLetterScan(cluster, settings.names, settings.filter, context)
     let planner = ReplayPlanner(settings.names, scan.parser)
     var preview = ReplayResult()

@@ -62,8 +62,8 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
     now: Int64 = WallClock.milliseconds()
   ) throws(SettingErrors) {
     self = Self.reading(values)
-    since = try Self.moment("since", sinceText, values, now)
-    until = try Self.moment("until", untilText, values, now)
+    if let sinceText { since = try values.moment("since", sinceText, now: now) }
+    if let untilText { until = try values.moment("until", untilText, now: now) }
     topic = topicName.map { TopicLookup.find($0, in: names) ?? $0 }
     var problems: [SettingError] = []
     for operand in words {
@@ -101,16 +101,6 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
     case (0, let count), (let count, 0): count
     default: min(limit, places.count)
     }
-  }
-
-  private static func moment(
-    _ name: String, _ text: String?, _ values: SettingValues, _ now: Int64
-  ) throws(SettingErrors) -> Int64? {
-    guard let text else { return nil }
-    guard let moment = MomentText.milliseconds(of: text, now: now) else {
-      throw values.error(name, "\"\(text)\" is not \(MomentText.forms)")
-    }
-    return moment
   }
 
   /// Fails if letters given by place or id were not found: a typing error must not go unnoticed.

@@ -27,13 +27,8 @@ struct DeadLetterScan {
       guard let count = known[topic] else {
         throw ServiceFailure("there is no topic \(topic); check the topic prefix")
       }
-      var marks: [Watermarks] = []
-      for partition in 0..<Int32(count) {
-        marks.append(
-          try cluster.admin.watermarks(
-            TopicPartition(topic: topic, partition: partition), timeoutMilliseconds: 10_000))
-      }
-      self.marks = marks
+      let all = (0..<Int32(count)).map { TopicPartition(topic: names.deadLetters, partition: $0) }
+      marks = try cluster.admin.watermarks(all, timeoutMilliseconds: 10_000)
     } catch {
       throw ServiceFailure(error)
     }
@@ -49,33 +44,19 @@ struct DeadLetterScan {
     progress: (Int) -> Void = { _ in },
     _ body: (DeadLetterEntry) throws(ServiceFailure) -> Bool
   ) throws(ServiceFailure) -> Int {
-    let tail = try orFail {
-      var kafka = cluster.configuration
-      kafka.preferBulkReadingOfTail()
-      return try KafkaTail(kafka, topic: topic, from: .beginning)
-    }
+    let tail = try orFail { try KafkaTail(reading: topic, of: cluster, from: .beginning) }
     defer { tail.close() }
-    var batch = KafkaBatch(capacity: 200)
-    var unfinished = Set(marks.indices.filter { marks[$0].high > marks[$0].low })
     var (looked, passed) = (0, 0)
-    while !unfinished.isEmpty && !context.signals.isStopping {
-      let count = tail.poll(into: &batch, timeoutMilliseconds: 100)
-      defer { batch.release() }
-      for index in 0..<count {
-        let record = batch[index]
-        let high = marks[Int(record.partition)].high
-        if record.offset + 1 >= high { unfinished.remove(Int(record.partition)) }
-        guard record.offset < high else { continue }
-        looked += 1
-        let letter = DeadLetterEntry(record)
-        guard filter.matches(letter, parser) else { continue }
-        passed += 1
-        guard try body(letter) else { return passed }
-        if passed == filter.most { return passed }
-      }
+    try tail.visit(to: marks.map(\.high), context) { record throws(ServiceFailure) in
+      guard record.offset < marks[Int(record.partition)].high else { return true }
+      looked += 1
+      let letter = DeadLetterEntry(record)
+      guard filter.matches(letter, parser) else { return true }
+      passed += 1
+      guard try body(letter) else { return false }
+      return passed != filter.most
+    } afterBatch: { _ in
       progress(looked)
-      // The last offsets may not belong to records.
-      if count == 0 && tail.isCaughtUp { break }
     }
     return passed
   }

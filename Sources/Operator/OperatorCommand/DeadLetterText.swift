@@ -67,9 +67,7 @@ struct DeadLetterText {
     if let app = letter.app(parser) { object.append("app", .string(app)) }
     if let id = letter.apnsID { object.append("apns_id", .string(id)) }
     if let id = letter.requestID { object.append("request_id", .string(id)) }
-    if let token = letter.letter.token {
-      object.append("token", .string(shortened(token)))
-    }
+    if let token = letter.letter.token { object.append("token", .string(shortened(token))) }
     if let key = letter.key {
       object.append("key", .string(shownKey(String(decoding: key, as: UTF8.self), letter)))
     }
@@ -85,9 +83,7 @@ struct DeadLetterText {
     ]
     if let app = letter.app(parser) { lines.append("app:      \(app)") }
     if !letter.id.isEmpty { lines.append("id:       \(letter.id)") }
-    if let token = letter.letter.token {
-      lines.append("token:    \(shortened(token))")
-    }
+    if let token = letter.letter.token { lines.append("token:    \(shortened(token))") }
     if let key = letter.key {
       lines.append("key:      \(shownKey(String(decoding: key, as: UTF8.self), letter))")
     }
@@ -97,9 +93,7 @@ struct DeadLetterText {
 
   private func value(_ letter: DeadLetterEntry) -> [String] {
     guard let value = letter.value else { return ["value:    (none)"] }
-    guard let envelope = letter.envelope else {
-      return ["value:    \(shownValue(value))"]
-    }
+    guard let envelope = letter.envelope else { return ["value:    \(shownValue(value))"] }
     let line = value[..<(envelope.bodyStart - 1)]
     var lines = ["envelope:"]
     lines += EnvelopeText.fields(line).map { "  \($0.name): \($0.value)" }
@@ -110,17 +104,7 @@ struct DeadLetterText {
   private func shownValue(_ value: [UInt8]) -> String {
     let text = String(decoding: value, as: UTF8.self)
     guard !revealsTokens, let object = (try? parser.parse(value))?.object else { return text }
-    var shown = JSONObject()
-    for member in object.members {
-      switch (member.key, member.value) {
-      case ("token", .string(let token)): shown.append("token", .string(shortened(token)))
-      case ("tokens", .array(let tokens)):
-        shown.append(
-          "tokens", .array(tokens.map { $0.string.map { .string(shortened($0)) } ?? $0 }))
-      default: shown.append(member.key, member.value)
-      }
-    }
-    return String(decoding: JSONValue.object(shown).text, as: UTF8.self)
+    return String(decoding: JSONValue.object(Redaction.applied(to: object)).text, as: UTF8.self)
   }
 
   /// The key of a notification is a device token; a caller's own key of a request may contain one.

@@ -4,18 +4,14 @@ import CommandKit
 import Contract
 public import Diagnosis
 import JSON
-import Kafka
 public import ServiceKit
 public import Settings
 
 /// `martlet import FILE`: produces requests from a file to `push.requests`.
 public enum ImportCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-import")
     var file = ""
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
 
     @Declared(
       .boolean(
@@ -32,9 +28,14 @@ public enum ImportCommand: Command {
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     var lanes = Lanes.standard
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
-
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-import")
+      file = values.operands[0]
+      pushTypes = try PushTypes(values)
+      lanes = try Lanes(values)
+    }
   }
 
   public static let name = "import"
@@ -47,15 +48,6 @@ public enum ImportCommand: Command {
       "FILE", 1...1,
       "The file; - is standard input. A record's key is the first device token of its line, or none if the"
         + " line cannot be parsed."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-import")
-    settings.file = values.operands[0]
-    settings.pushTypes = try PushTypes(values)
-    settings.lanes = try Lanes(values)
-    return settings
-  }
 
   /// Reads the file like an import, and produces nothing.
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
@@ -71,11 +63,10 @@ public enum ImportCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let source = try LineSource(settings.file) { context.signals.isStopping }
-    let cluster = try KafkaCluster(settings.kafka, context)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     try cluster.demand(
-      settings.names.requests,
+      settings.cluster.names.requests,
       "nothing was imported: check --topic-prefix, or make it with martlet topics create")
-    defer { cluster.admin.close() }
     let result = try Importer(source, cluster, settings, context).run()
     Audit.note("import", "\(result.produced) requests from \(settings.file)", context)
     StandardOutput.line(settings.isJSON ? result.json : result.text)
@@ -113,8 +104,7 @@ public struct ImportResult: Sendable, Equatable {
     let rate = seconds > 0 ? Int(Double(produced) / seconds) : produced
     return "\(produced) lines produced in \(Int(seconds * 10) / 10).\(Int(seconds * 10) % 10) s"
       + " (\(rate)/s), \(unusable) of them not valid requests, \(invalidTokens) invalid tokens in the others,"
-      + " \(refused) refused"
-      + (wasStopped ? "; stopped before the end" : "")
+      + " \(refused) refused" + (wasStopped ? "; stopped before the end" : "")
   }
 
   /// The result as JSON; `complete` is false if it was stopped before the end.

@@ -36,11 +36,11 @@ final class Importer {
     reader = RequestReader(types: settings.pushTypes, lanes: settings.lanes)
     progress = settings.showsProgress ? ProgressLine("import", unit: "lines") : nil
     self.context = context
-    watch = cluster.map { WriteWatch($0, [settings.names.requests]) }
+    watch = cluster.map { WriteWatch($0, [settings.cluster.names.requests]) }
     do {
       output = try cluster.map { cluster in
         let producer = try KafkaProducer(cluster.configuration)
-        return (producer, try producer.topic(known: settings.names.requests))
+        return (producer, try producer.topic(known: settings.cluster.names.requests))
       }
     } catch {
       throw ServiceFailure("\(error)")
@@ -155,8 +155,7 @@ final class Importer {
   }
 
   private func show(_ note: String) {
-    let fraction = source.totalBytes.map { $0 == 0 ? 1 : Double(source.readBytes) / Double($0) }
     progress?.update(
-      count: output == nil ? result.lines : result.produced, fraction: fraction, note: note)
+      count: output == nil ? result.lines : result.produced, fraction: source.fraction, note: note)
   }
 }

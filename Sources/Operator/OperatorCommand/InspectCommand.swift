@@ -10,11 +10,8 @@ public import Settings
 /// `martlet inspect TOPIC`: shows the records of a topic in readable form.
 public enum InspectCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-inspect")
     var topic = ""
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
 
     @Declared(
       .choice(
@@ -36,11 +33,16 @@ public enum InspectCommand: Command {
 
     @Declared(CommandSettings.isJSON) var isJSON: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
     var fromEnd: Bool { from == "end" }
     var follows: Bool { isFollowing || fromEnd }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-inspect")
+      let word = values.operands[0]
+      topic = TopicLookup.find(word, in: cluster.names) ?? word
+    }
   }
 
   public static let name = "inspect"
@@ -54,24 +56,13 @@ public enum InspectCommand: Command {
       "A topic of Martlet by its short name, such as receipts, notifications, dead-letters; or any full"
         + " name."))
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-inspect")
-    let word = values.operands[0]
-    settings.topic = TopicLookup.find(word, in: settings.names) ?? word
-    return settings
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     _ = try cluster.demand(
-      settings.topic, "Martlet's own are \(TopicLookup.list(settings.names))")
+      settings.topic, "Martlet's own are \(TopicLookup.list(settings.cluster.names))")
     let tail = try orFail {
-      var kafka = cluster.configuration
-      kafka.preferBulkReadingOfTail()
-      return try KafkaTail(
-        kafka, topic: settings.topic, from: settings.fromEnd ? .end : .beginning)
+      try KafkaTail(
+        reading: settings.topic, of: cluster, from: settings.fromEnd ? .end : .beginning)
     }
     defer { tail.close() }
     if !settings.isJSON, !settings.isRaw { StandardOutput.line(RecordRow.head) }
@@ -94,7 +85,7 @@ public enum InspectCommand: Command {
   ) -> Int {
     let most = settings.limit == 0 ? Int.max : settings.limit
     let printer = RecordPrinter(
-      settings.names, topic: settings.topic, isRaw: settings.isRaw, isJSON: settings.isJSON)
+      settings.cluster.names, topic: settings.topic, isRaw: settings.isRaw, isJSON: settings.isJSON)
     var batch = KafkaBatch(capacity: 1_000)
     var lines = ByteBuffer(capacity: 1 << 20)
     var shown = 0

@@ -10,8 +10,7 @@ extension KafkaTable {
   ///   - undone: What the command then has not done.
   ///   - forget: Called before the topic is read again from the start.
   func readToEnd(
-    _ context: ServiceContext, undone: String, forget: () -> Void,
-    _ note: (KafkaRecord) -> Void
+    _ context: ServiceContext, undone: String, forget: () -> Void, _ note: (KafkaRecord) -> Void
   ) throws(ServiceFailure) {
     let patience = 20_000
     var limit = TimeLimit(milliseconds: patience)

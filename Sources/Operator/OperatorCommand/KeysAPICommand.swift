@@ -61,6 +61,13 @@ public enum KeysAPICommand: Command {
     }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      name = values.operands[0]
+      guard !name.isEmpty, name.utf8.count <= 64 else {
+        throw SettingErrors(nil, "the NAME has not 1 to 64 bytes")
+      }
+    }
   }
 
   public static let name = "keys api"
@@ -70,15 +77,6 @@ public enum KeysAPICommand: Command {
   public static let table = SettingTable(
     declaredBy: Settings.self,
     operands: .init("NAME", 1...1, "Whose key it is, for logs; at most 64 bytes, once in a file."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.name = values.operands[0]
-    guard !settings.name.isEmpty, settings.name.utf8.count <= 64 else {
-      throw SettingErrors(nil, "the NAME has not 1 to 64 bytes")
-    }
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let key = APIKeyEntry.freshKey()

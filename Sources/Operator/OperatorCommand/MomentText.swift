@@ -1,6 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 import Settings
 
+extension SettingValues {
+  /// The moment that the text of a setting names, in milliseconds since the epoch.
+  func moment(_ name: String, _ text: String, now: Int64) throws(SettingErrors) -> Int64 {
+    guard let moment = MomentText.milliseconds(of: text, now: now) else {
+      throw error(name, "\"\(text)\" is not \(MomentText.forms)")
+    }
+    return moment
+  }
+}
+
 /// Parses a time as an operator writes it: `2026-11-21T04:00:00Z`, `2026-11-21`, or a duration before now such as `2h`.
 enum MomentText {
   static let forms = "a time such as 2026-11-21T04:00:00Z, a date, or a time span ago such as 2h"

@@ -143,9 +143,7 @@ final class RecordPrinter {
       object.append("key", .string(String(decoding: line.bytes[start...], as: UTF8.self)))
       line.truncate(to: start)
     }
-    if !record.headers.isEmpty {
-      object.append("headers", .array(record.headers.map(Self.header)))
-    }
+    if !record.headers.isEmpty { object.append("headers", .array(record.headers.map(Self.header))) }
     if value.baseAddress == nil {
       // A record's value may be the text `null`.
       object.append("value", .null)
@@ -194,18 +192,7 @@ final class RecordPrinter {
 
   /// The JSON with its device tokens shortened.
   private static func hidden(_ value: JSONValue, isRaw: Bool) -> JSONValue {
-    guard !isRaw, var object = value.object else { return value }
-    object.members = object.members.map { member in
-      switch (member.key, member.value) {
-      case ("token", .string(let token)):
-        .init(key: member.key, value: .string(Redaction.shortened(token)))
-      case ("tokens", .array(let tokens)):
-        .init(
-          key: member.key,
-          value: .array(tokens.map { $0.string.map { .string(Redaction.shortened($0)) } ?? $0 }))
-      default: member
-      }
-    }
-    return .object(object)
+    guard !isRaw, let object = value.object else { return value }
+    return .object(Redaction.applied(to: object))
   }
 }

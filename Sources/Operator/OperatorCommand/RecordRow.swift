@@ -81,8 +81,7 @@ struct RecordRow {
     reason = text("reason")
     app = text("app") ?? object["request"]?["app"]?.string
     token =
-      hidesToken
-      ? nil : text("token").map(Redaction.shortened) ?? text("channel") ?? text("user")
+      hidesToken ? nil : text("token").map(Redaction.shortened) ?? text("channel") ?? text("user")
     if let tokens = object["tokens"]?.array { token = "\(tokens.count) devices" }
     id = text("id") ?? text("apns_id") ?? text("campaign") ?? text("credential")
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import JSON
 import Telemetry
 
 /// Removes secrets from text for people, byte by byte, because a topic may have millions of records.
@@ -23,6 +24,22 @@ enum Redaction {
         UnsafeRawBufferPointer($0), to: &output, deviceTokens: deviceTokens, forTerminal: false)
     }
     return String(decoding: output.bytes, as: UTF8.self)
+  }
+
+  /// The object with the device tokens in its fields shortened.
+  static func applied(to object: JSONObject) -> JSONObject {
+    var object = object
+    object.members = object.members.map { member in
+      switch (member.key, member.value) {
+      case ("token", .string(let token)): .init(key: member.key, value: .string(shortened(token)))
+      case ("tokens", .array(let tokens)):
+        .init(
+          key: member.key,
+          value: .array(tokens.map { $0.string.map { .string(shortened($0)) } ?? $0 }))
+      default: member
+      }
+    }
+    return object
   }
 
   /// The kind of a byte for the walk.
@@ -123,8 +140,7 @@ enum Redaction {
   /// - Parameter afterEscape: It begins with what follows the backslash of a JSON escape `\u202e`, whose last digit may
   ///   look like the first letter of a provider token. The escape stays whole.
   private static func appendWord(
-    _ word: UnsafeRawBufferPointer, _ shortens: Bool, afterEscape: Bool,
-    _ output: inout ByteBuffer
+    _ word: UnsafeRawBufferPointer, _ shortens: Bool, afterEscape: Bool, _ output: inout ByteBuffer
   ) {
     var end = word.count
     for index in 0..<max(0, word.count - shortestProviderToken)

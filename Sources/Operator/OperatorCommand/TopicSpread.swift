@@ -37,8 +37,7 @@ struct TopicSpread {
       // No broker lists what this user may not see.
       let listing = try admin.topicListing(naming: topics, timeoutMilliseconds: 2_000)
       let missing = topics.filter { listing.sizes[$0] == nil && listing.hidden[$0] == nil }
-      return missing.isEmpty
-        ? nil : "broker \(broker) lacks \(missing.joined(separator: ", "))"
+      return missing.isEmpty ? nil : "broker \(broker) lacks \(missing.joined(separator: ", "))"
     } catch {
       return "broker \(broker) does not answer: \(error)"
     }

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 import CommandKit
 import Contract
-import Kafka
 public import ServiceKit
 public import Settings
 
 /// `martlet topics check`: checks the topics of a cluster against what Martlet needs.
 public enum TopicsCheckCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
     var topics: [TopicSpecification] = []
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     fileprivate var lanes = Lanes.standard
     @Declared(PartitionCounts.setting) private var partitions: [String]
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
+    var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-topics")
+      lanes = try Lanes(values)
+      topics = try PartitionCounts.specifications(names, values)
+    }
   }
 
   public static let name = "topics check"
@@ -28,17 +31,8 @@ public enum TopicsCheckCommand: Command {
     + " Changes nothing."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-topics")
-    settings.lanes = try Lanes(values)
-    settings.topics = try PartitionCounts.specifications(settings.names, values)
-    return settings
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     let check = try orFail {
       try TopicCheck(
         settings.topics, of: settings.names, cluster.admin, timeoutMilliseconds: 10_000)

@@ -8,11 +8,8 @@ public import Settings
 /// `martlet topics create`: creates the topics on a real cluster.
 public enum TopicsCreateCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-topics")
     var topics: [TopicSpecification] = []
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     fileprivate var lanes = Lanes.standard
 
@@ -29,9 +26,15 @@ public enum TopicsCreateCommand: Command {
       .boolean("dry-run", "Only print the list of topics, without connecting to the cluster."))
     var onlyShow: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
+    var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-topics")
+      lanes = try Lanes(values)
+      topics = try PartitionCounts.specifications(names, values)
+    }
   }
 
   public static let name = "topics create"
@@ -39,31 +42,20 @@ public enum TopicsCreateCommand: Command {
     "Creates Martlet's topics on a Kafka cluster and reports which of them already exist."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-topics")
-    settings.lanes = try Lanes(values)
-    settings.topics = try PartitionCounts.specifications(settings.names, values)
-    return settings
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.onlyShow {
       let width = settings.topics.map(\.name.count).max() ?? 0
       for topic in settings.topics { StandardOutput.line(topic.row(width: width)) }
       return
     }
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
-    do {
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
+    try orFail {
       try create(settings, cluster.admin)
       let brokers = try cluster.admin.brokers(timeoutMilliseconds: 10_000)
       let wait = TopicSpread(cluster.configuration, brokers, settings.topics.map(\.name))
       if let lacking = wait.wait(timeLimit: TimeLimit(milliseconds: 10_000)) {
         throw ServiceFailure("not every broker has the topics yet: \(lacking)")
       }
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 

@@ -65,6 +65,12 @@ public struct ByteBuffer: ~Copyable {
     self = ByteBuffer(capacity: 0)
   }
 
+  /// Forgets the content, and leaves the memory to a buffer without any; gives it back if that has some.
+  public mutating func leave(to other: inout ByteBuffer) {
+    removeAll()
+    if other.capacity == 0 { swap(&self, &other) } else { release() }
+  }
+
   /// Removes the oldest `count` bytes; `count` must not exceed what is in it.
   @inlinable
   public mutating func removeFirst(_ count: Int) {

@@ -91,8 +91,6 @@ public struct APIKeyEntry: Sendable {
         "\(file) has a key \"\(name)\" already; choose another name, or remove that entry first")
     }
     let lines = (entries + [entry]).map { String(decoding: $0.text, as: UTF8.self) }
-    try orFail {
-      try File.write(file, Array("[\n  \(lines.joined(separator: ",\n  "))\n]\n".utf8))
-    }
+    try orFail { try File.write(file, Array("[\n  \(lines.joined(separator: ",\n  "))\n]\n".utf8)) }
   }
 }

@@ -6,7 +6,7 @@ import Glibc
 public import Kafka
 public import ServiceKit
 
-/// A cluster as a command first meets it.
+/// A cluster as a command first meets it. Its connections end with its last use.
 public struct KafkaCluster {
   public let configuration: KafkaConfiguration
   public let admin: KafkaAdmin
@@ -54,7 +54,7 @@ public struct KafkaCluster {
   public func write(
     _ topic: String, key: [UInt8], _ value: [UInt8]?, headers: [KafkaHeader] = []
   ) throws(ServiceFailure) {
-    do {
+    try orFail {
       let throttled = KafkaThrottle.milliseconds
       let producer = try KafkaProducer(configuration)
       defer { producer.close() }
@@ -67,8 +67,6 @@ public struct KafkaCluster {
           "Kafka has not acknowledged it within 20s, and may have it or not: \(reason)")
       }
       if let error = producer.drainDeliveries().lazy.compactMap(\.refused).first { throw error }
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 

@@ -89,6 +89,8 @@ public final class HTTP2ClientConnection {
   /// Handles an event of the poller. `flush()` must follow in the same turn.
   public func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
     guard let channel else { return }
+    channel.begin(scratch)
+    defer { channel.end(scratch) }
     do {
       if !isConnected, try !establish(channel, readable: readable || hangup) { return }
       if readable || hangup { try read(channel) }
@@ -123,6 +125,8 @@ public final class HTTP2ClientConnection {
   /// not take waits, and the poller reports when it may go on.
   public func flush() {
     guard isConnected, let channel else { return }
+    channel.begin(scratch)
+    defer { channel.end(scratch) }
     do {
       var hasMore = channel.bytesWaiting < SecureChannel.waitingLimit
       var encrypted = channel.bytesWaiting

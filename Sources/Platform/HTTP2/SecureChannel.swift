@@ -9,6 +9,8 @@ public final class ConnectionScratch {
   public let ciphertext: UnsafeMutableRawBufferPointer
   public let plaintext: UnsafeMutableRawBufferPointer
   public var outgoing: ByteBuffer
+  /// The memory in which the bytes between TLS and the socket lie while a connection is at work (`SecureChannel.begin`).
+  var ciphertexts = TLSBuffers()
 
   public init() {
     ciphertext = .allocate(byteCount: 128 * 1_024, alignment: 16)
@@ -172,8 +174,12 @@ public final class SecureChannel {
     watch(waiting.pointee.isEmpty && !hasMore ? .readable : [.readable, .writable])
   }
 
-  /// Gives back the memory of buffers in which nothing waits.
-  public func releaseBuffers() { tls.releaseBuffers() }
+  /// Works in the memory that the connections of a loop share, until `end`: of thousands, each would have buffers of its
+  /// own, which have left the cache by its next turn.
+  public func begin(_ scratch: ConnectionScratch) { tls.borrow(&scratch.ciphertexts) }
+
+  /// Gives back that memory, except where bytes wait in it.
+  public func end(_ scratch: ConnectionScratch) { tls.giveBack(&scratch.ciphertexts) }
 
   /// Says goodbye if the socket takes it, and closes it.
   ///

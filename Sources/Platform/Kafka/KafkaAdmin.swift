@@ -108,14 +108,7 @@ public final class KafkaAdmin {
   public func watermarks(
     _ partition: TopicPartition, timeoutMilliseconds: Int32
   ) throws(KafkaError) -> Watermarks {
-    var low: Int64 = 0
-    var high: Int64 = 0
-    let code = rd_kafka_query_watermark_offsets(
-      client!.raw, partition.topic, partition.partition, &low, &high, timeoutMilliseconds)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(code, "cannot read the watermarks of \(partition)")
-    }
-    return Watermarks(low: low, high: high)
+    try client!.watermarks(partition, timeoutMilliseconds: timeoutMilliseconds)
   }
 
   /// The committed offsets of a group. Does not join it.

@@ -7,34 +7,30 @@ public import EventLoop
 ///
 /// Reports a position that is no longer in the log; the table then decides where to begin.
 public final class KafkaChangelog {
-  public let topic: String
+  public var topic: String { reader.topic }
   /// The next offset to read in each partition. At the end of a log it is the log end offset, even where the last entry
   /// is a transaction marker.
   public private(set) var positions: [Int64]
   /// A partition whose log no longer has its position: it was truncated, or the topic was recreated. Reading pauses
   /// until `begin`.
   public private(set) var lost: Int32?
-  private var reader: LogReader?
-  private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
-  private var lastError: KafkaError?
+  private let reader: LogReader
 
-  /// Creates the client; reads nothing before `begin`, and no broker needs to be reachable.
+  /// Creates the client; reads nothing before `begin`.
+  ///
+  /// - Parameter partitions: the topic's partition count; with it no broker needs to be reachable. nil asks the cluster.
+  ///
+  /// Throws when the cluster is asked and the topic does not exist or no broker answers within ten seconds.
   public init(
-    _ configuration: KafkaConfiguration, topic: String, partitions: Int, wakeup: Wakeup
+    _ configuration: KafkaConfiguration, topic: String, partitions: Int?, wakeup: Wakeup?
   ) throws(KafkaError) {
-    self.topic = topic
-    isDeadly = configuration.isDeadly ?? CrashNotes.leftOut
-    positions = Array(repeating: 0, count: partitions)
     reader = try LogReader(
-      configuration, topic: topic, partitions: partitions, fixed: [("auto.offset.reset", "error")],
-      wakeup: wakeup, timeoutMilliseconds: 0)
+      configuration, topic: topic, partitions: partitions, reset: "error", wakeup: wakeup)
+    positions = Array(repeating: 0, count: reader.partitions)
   }
-
-  deinit { close() }
 
   /// Begins each partition at an offset, or at its first record for nil; discards what was not polled yet.
   public func begin(at starts: [Int64?]) throws(KafkaError) {
-    guard let reader else { return }
     precondition(starts.count == positions.count, "a start for each partition")
     for partition in positions.indices { reader.stop(Int32(partition)) }
     lost = nil
@@ -44,25 +40,39 @@ public final class KafkaChangelog {
     }
   }
 
-  /// The error since the last call; reading continues by itself.
-  public func drainError() -> KafkaError? {
-    defer { lastError = nil }
-    return lastError
+  /// Where to begin for the records written within this many milliseconds; nil: with all.
+  func starts(since past: Int64?) -> [Int64?] {
+    guard let past else { return Array(repeating: nil, count: positions.count) }
+    return reader.starts(since: WallClock.milliseconds() - past).enumerated().map {
+      $1 ?? reader.start(ofLast: Self.lastRecords, Int32($0))
+    }
   }
 
-  /// Fills the batch with what has arrived, without waiting: records and ends of partitions (`isEndOfPartition`, whose
-  /// offset is the log end), in order within each partition. Errors are handled here. Release the batch before `begin`
-  /// and `close`.
-  public func poll(into batch: inout KafkaBatch) {
-    guard let reader else { return }
-    if let error = reader.serveErrors() { lastError = error }
-    guard lost == nil else { return }
+  /// The number of records read of a partition for which the broker knows no record of the requested time.
+  private static let lastRecords: Int64 = 10_000
+
+  /// The last error; reading continues by itself.
+  var lastError: KafkaError? {
+    get { reader.lastError }
+    set { reader.lastError = newValue }
+  }
+
+  /// The error since the last call; reading continues by itself.
+  public func drainError() -> KafkaError? { lastError.take() }
+
+  /// Fills the batch with what has arrived, waiting up to the timeout until it is full: records and ends of partitions
+  /// (`isEndOfPartition`, whose offset is the log end), in order within each partition. Errors are handled here. Release
+  /// the batch before `begin` and `close`.
+  ///
+  /// - Returns: how much has arrived, with what is not in the batch.
+  @discardableResult
+  public func poll(into batch: inout KafkaBatch, timeoutMilliseconds: Int32 = 0) -> Int {
+    guard lost == nil else { return 0 }
     let before = batch.count
-    _ = batch.fill(from: reader.queue, limit: batch.capacity, timeout: 0)
+    let taken = reader.fill(&batch, timeoutMilliseconds: timeoutMilliseconds)
     for index in before..<batch.count { note(batch.records[index]) }
-    batch.removeAll(from: before) { record in
-      record.errorCode != 0 ? !record.isEndOfPartition : isDeadly?(record) == true
-    }
+    reader.clean(&batch, from: before, keepsEnds: true)
+    return taken
   }
 
   private func note(_ record: KafkaRecord) {
@@ -80,10 +90,7 @@ public final class KafkaChangelog {
     }
   }
 
-  public func close() {
-    reader?.close()
-    reader = nil
-  }
+  public func close() { reader.close() }
 }
 
 /// The partitioner of Martlet's producers, the same as that of Java clients.

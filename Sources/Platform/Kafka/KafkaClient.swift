@@ -42,6 +42,40 @@ struct KafkaClient {
     _ = KafkaClientEnd(raw)
   }
 
+  /// The first offset that a partition still holds and the next one to be written.
+  func watermarks(
+    _ partition: TopicPartition, timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> Watermarks {
+    var low: Int64 = 0
+    var high: Int64 = 0
+    let code = rd_kafka_query_watermark_offsets(
+      raw, partition.topic, partition.partition, &low, &high, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+      throw KafkaError(code, "cannot read the watermarks of \(partition)")
+    }
+    return Watermarks(low: low, high: high)
+  }
+
+  /// The offsets of partitions at a place, as far as their brokers answer and have one.
+  ///
+  /// - Parameter place: a position in a log that a broker translates into an offset: a time (milliseconds since the
+  ///   epoch), or librdkafka's constant for an end.
+  func offsets(
+    _ partitions: [TopicPartition], at place: Int64, timeoutMilliseconds: Int32
+  ) -> [TopicPartition: Int64] {
+    guard !partitions.isEmpty else { return [:] }
+    let list = PartitionList(capacity: partitions.count)
+    for partition in partitions { list.add(partition).pointee.offset = place }
+    let code = rd_kafka_offsets_for_times(raw, list.raw, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return [:] }
+    var offsets: [TopicPartition: Int64] = [:]
+    for entry in PartitionList.read(list.raw)
+    where entry.err == RD_KAFKA_RESP_ERR_NO_ERROR && entry.offset >= 0 {
+      offsets[entry.identity] = entry.offset
+    }
+    return offsets
+  }
+
   private func release() {
     OpenClients.closes(raw)
     rd_kafka_queue_io_event_enable(events, -1, nil, 0)

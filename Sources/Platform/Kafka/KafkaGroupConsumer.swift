@@ -148,31 +148,17 @@ public final class KafkaGroupConsumer {
   public func logStarts(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
-    offsets(partitions, Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds)
+    client?.offsets(
+      partitions, at: Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds: timeoutMilliseconds)
+      ?? [:]
   }
 
   /// The log end offsets of partitions (one past the last record), as in `logStarts`.
   public func logEnds(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
-    offsets(partitions, Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds)
-  }
-
-  /// - Parameter place: a position in a log that a broker translates into an offset.
-  private func offsets(
-    _ partitions: [TopicPartition], _ place: Int64, _ timeoutMilliseconds: Int32
-  ) -> [TopicPartition: Int64] {
-    guard !partitions.isEmpty else { return [:] }
-    let list = PartitionList(capacity: partitions.count)
-    for partition in partitions { list.add(partition).pointee.offset = place }
-    let code = rd_kafka_offsets_for_times(raw, list.raw, timeoutMilliseconds)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return [:] }
-    var offsets: [TopicPartition: Int64] = [:]
-    for entry in PartitionList.read(list.raw)
-    where entry.err == RD_KAFKA_RESP_ERR_NO_ERROR && entry.offset >= 0 {
-      offsets[entry.identity] = entry.offset
-    }
-    return offsets
+    client?.offsets(
+      partitions, at: Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds: timeoutMilliseconds) ?? [:]
   }
 
   /// The log end offsets of partitions, including records of open transactions, from the last fetch responses: no

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import CRdKafka
 public import EventLoop
 
 /// Follows a compacted topic: first to its end at the time of the start, then continuously. Uses no consumer group.
 ///
 /// Owned by one thread. The caller holds the table itself and applies each record in order.
 public final class KafkaTable {
-  public let topic: String
-  private var reader: LogReader?
+  public var topic: String { changelog.topic }
+  private let changelog: KafkaChangelog
   private var batch = KafkaBatch(capacity: 256)
   private var unfinished: Set<Int32> = []
-  private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
   /// How far back to read, in milliseconds; nil: from the beginning.
   private let past: Int64?
 
@@ -20,7 +18,7 @@ public final class KafkaTable {
   /// Entries of the caller that are older and not read again are stale.
   public private(set) var rebuilds = 0
   /// The last error; the table recovers by itself.
-  public private(set) var lastError: KafkaError?
+  public var lastError: KafkaError? { changelog.lastError }
 
   /// - Parameters:
   ///   - partitions: the topic's partition count; nil asks the cluster.
@@ -31,33 +29,16 @@ public final class KafkaTable {
     _ configuration: KafkaConfiguration, topic: String, partitions: Int? = nil,
     wakeup: Wakeup? = nil, since past: Int64? = nil
   ) throws(KafkaError) {
-    self.topic = topic
     self.past = past
-    isDeadly = configuration.isDeadly ?? CrashNotes.leftOut
-    let reader = try LogReader(
-      configuration, topic: topic, partitions: partitions, fixed: [("auto.offset.reset", "error")],
-      wakeup: wakeup, timeoutMilliseconds: 10_000)
-    self.reader = reader
-    try startAll()
+    changelog = try KafkaChangelog(
+      configuration, topic: topic, partitions: partitions, wakeup: wakeup)
+    try begin()
   }
 
-  deinit { close() }
-
-  private func startAll() throws(KafkaError) {
-    guard let reader else { return }
-    unfinished = Set(0..<Int32(reader.partitions))
-    let starts = past.map { reader.starts(since: WallClock.milliseconds() - $0) }
-    for partition in 0..<Int32(reader.partitions) {
-      var start: Int64?
-      if let starts {
-        start = starts[partition] ?? reader.start(ofLast: Self.lastRecords, partition)
-      }
-      try reader.start(partition, at: start ?? Int64(RD_KAFKA_OFFSET_BEGINNING))
-    }
+  private func begin() throws(KafkaError) {
+    unfinished = Set(0..<Int32(changelog.positions.count))
+    try changelog.begin(at: changelog.starts(since: past))
   }
-
-  /// The number of records read of a partition for which the broker knows no record of the requested time.
-  private static let lastRecords: Int64 = 10_000
 
   /// Applies the records that have arrived; waits up to the timeout for the first. A nil value is a tombstone: delete
   /// the key. The bytes are valid during the call only.
@@ -78,46 +59,26 @@ public final class KafkaTable {
     timeoutMilliseconds: Int32, forget: () -> Void = {},
     _ apply: (_ record: KafkaRecord) -> Void
   ) {
-    guard let reader else { return }
-    if let error = reader.serveErrors() { lastError = error }
     var timeout = timeoutMilliseconds
-    while batch.fill(from: reader.queue, limit: batch.capacity, timeout: timeout) > 0 {
-      var mustRebuild = false
+    while changelog.poll(into: &batch, timeoutMilliseconds: timeout) > 0 {
       for index in 0..<batch.count {
         let record = batch[index]
-        if record.errorCode == 0 {
-          if isDeadly?(record) != true { apply(record) }
-        } else if record.isEndOfPartition {
-          unfinished.remove(record.partition)
-        } else {
-          lastError = record.error
-          mustRebuild = mustRebuild || Self.isPositionLost(record.errorCode)
-        }
+        if record.isEndOfPartition { unfinished.remove(record.partition) } else { apply(record) }
       }
       batch.release()
-      if mustRebuild {
-        rebuild(reader)
+      if changelog.lost != nil {
+        rebuild()
         forget()
       }
       timeout = 0
     }
   }
 
-  private static func isPositionLost(_ code: Int32) -> Bool {
-    code == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET.rawValue
-      || code == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE.rawValue
-  }
-
-  private func rebuild(_ reader: LogReader) {
+  private func rebuild() {
     rebuilds += 1
-    for partition in 0..<Int32(reader.partitions) { reader.stop(partition) }
     // Starting fails only for lack of memory; then `unfinished` keeps the table from being served.
-    do throws(KafkaError) { try startAll() } catch { lastError = error }
+    do throws(KafkaError) { try begin() } catch { changelog.lastError = error }
   }
 
-  public func close() {
-    batch.release()
-    reader?.close()
-    reader = nil
-  }
+  public func close() { changelog.close() }
 }

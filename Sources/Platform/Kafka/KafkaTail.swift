@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import CRdKafka
 public import EventLoop
 
 /// Reads a topic without a consumer group, from an end or from given offsets, and counts the records that the broker
@@ -17,58 +16,46 @@ public final class KafkaTail {
     case time(Int64)
   }
 
-  public let topic: String
-  public let partitions: Int
-  private var reader: LogReader?
-  private var expected: [Int64]
+  public var topic: String { reader.topic }
+  public var partitions: Int { reader.partitions }
+  private let reader: LogReader
+  private var expected: [Int64] = []
   private var unfinished: Set<Int32>
-  private let isDeadly: (@Sendable (KafkaRecord) -> Bool)?
 
   /// The number of offsets skipped: records that were deleted before they were read. (Compacted and transactional
   /// topics have gaps anyway.)
   public private(set) var missed = 0
   /// True if every partition has been read to its end at least once.
   public var isCaughtUp: Bool { unfinished.isEmpty }
+  /// True if every partition has been read up to the offset that `ends` has for it.
+  public func hasRead(to ends: [Int64]) -> Bool { zip(expected, ends).allSatisfy { $0 >= $1 } }
   /// The last error; reading continues by itself.
-  public private(set) var lastError: KafkaError?
+  public var lastError: KafkaError? { reader.lastError }
 
   /// Throws when the topic does not exist or no broker answers within the timeout.
   public init(
     _ configuration: KafkaConfiguration, topic: String, from start: Start, wakeup: Wakeup? = nil,
     timeoutMilliseconds: Int32 = 10_000
   ) throws(KafkaError) {
-    self.topic = topic
-    isDeadly = configuration.isDeadly ?? CrashNotes.leftOut
-    let reader = try LogReader(
-      configuration, topic: topic, fixed: [("auto.offset.reset", "earliest")], wakeup: wakeup,
+    reader = try LogReader(
+      configuration, topic: topic, reset: "earliest", wakeup: wakeup,
       timeoutMilliseconds: timeoutMilliseconds)
-    self.reader = reader
-    partitions = reader.partitions
-    expected = []
     unfinished = Set(0..<Int32(reader.partitions))
-    do throws(KafkaError) {
-      var starts: [Int32: Int64] = [:]
-      if case .time(let time) = start { starts = reader.starts(since: time) }
-      for partition in 0..<Int32(partitions) {
-        let marks = try reader.watermarks(partition, timeoutMilliseconds: timeoutMilliseconds)
-        let first =
-          switch start {
-          case .beginning: marks.low
-          case .end: marks.high
-          case .offsets(let offsets): offsets[partition] ?? marks.low
-          case .time: max(starts[partition] ?? marks.low, marks.low)
-          }
-        expected.append(first)
-        try reader.start(partition, at: first)
-      }
-    } catch {
-      reader.close()
-      self.reader = nil
-      throw error
+    var starts: [Int64?] = []
+    if case .time(let time) = start { starts = reader.starts(since: time) }
+    for partition in 0..<Int32(partitions) {
+      let marks = try reader.watermarks(partition, timeoutMilliseconds: timeoutMilliseconds)
+      let first =
+        switch start {
+        case .beginning: marks.low
+        case .end: marks.high
+        case .offsets(let offsets): offsets[partition] ?? marks.low
+        case .time: max(starts[Int(partition)] ?? marks.low, marks.low)
+        }
+      expected.append(first)
+      try reader.start(partition, at: first)
     }
   }
-
-  deinit { close() }
 
   /// Fills the batch with what has arrived, waiting up to the timeout until it is full, and returns the total number of
   /// records in it. Release the batch before closing.
@@ -80,13 +67,10 @@ public final class KafkaTail {
   public func poll(
     into batch: inout KafkaBatch, upTo most: Int = .max, timeoutMilliseconds: Int32
   ) -> Int {
-    guard let reader else { return 0 }
-    if let error = reader.serveErrors() { lastError = error }
     let before = batch.count
-    _ = batch.fill(
-      from: reader.queue, limit: min(most, batch.capacity), timeout: timeoutMilliseconds)
+    _ = reader.fill(&batch, upTo: most, timeoutMilliseconds: timeoutMilliseconds)
     for index in before..<batch.count { note(batch.records[index]) }
-    batch.removeAll(from: before, where: { $0.errorCode != 0 || isDeadly?($0) == true })
+    reader.clean(&batch, from: before)
     return batch.count
   }
 
@@ -94,7 +78,7 @@ public final class KafkaTail {
     if record.isEndOfPartition {
       unfinished.remove(record.partition)
     } else if record.errorCode != 0 {
-      lastError = record.error
+      reader.lastError = record.error
     } else {
       let wanted = expected[Int(record.partition)]
       if record.offset > wanted { missed += Int(record.offset - wanted) }
@@ -102,8 +86,5 @@ public final class KafkaTail {
     }
   }
 
-  public func close() {
-    reader?.close()
-    reader = nil
-  }
+  public func close() { reader.close() }
 }

@@ -108,15 +108,9 @@ public final class OffsetRangeReader {
   private func watermarks(
     _ place: PartitionKey, _ timeoutMilliseconds: Int32
   ) throws(KafkaError) -> Watermarks {
-    let topic = topics[place.topic].name
-    var low: Int64 = 0
-    var high: Int64 = 0
-    let code = rd_kafka_query_watermark_offsets(
-      client!.raw, topic, place.partition, &low, &high, timeoutMilliseconds)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(code, "cannot read the watermarks of \(topic)/\(place.partition)")
-    }
-    return Watermarks(low: low, high: high)
+    try client!.watermarks(
+      TopicPartition(topic: topics[place.topic].name, partition: place.partition),
+      timeoutMilliseconds: timeoutMilliseconds)
   }
 
   /// True if every range has been read to its end.

@@ -10,7 +10,7 @@ public import Kafka
 /// The cluster as a service finds it when it starts: what it is, and how many partitions the topics have.
 ///
 /// Everything that only a broker knows is asked here, with patience: what a service makes of it (producers,
-/// consumers, tables) needs no broker to be made. From then on `PartitionWatch` follows the counts.
+/// consumers, tables) needs no broker to be made. From then on `ClusterWatch` follows the counts.
 public struct ClusterView: Sendable {
   /// The service's configuration.
   public var configuration: KafkaConfiguration
@@ -65,12 +65,12 @@ public struct ClusterView: Sendable {
   ) throws(ServiceFailure) {
     let topics = names.all.filter { found.partitions[$0.name] != nil }
     do throws(SystemError) {
-      try PartitionWatch.start(
+      try ClusterWatch.start(
         found.configuration, found.partitions, context,
         begin: { admin in
           // Without an answer, or without the right to ask, nothing is known.
           try? TopicCheck(topics, of: names, admin, timeoutMilliseconds: 5_000).report(context.log)
-        }, tell: { PartitionWatch.report($0, context.log) })
+        }, tell: { ClusterWatch.report($0, context.log) })
     } catch {
       throw ServiceFailure("\(error)")
     }

@@ -2,27 +2,6 @@
 public import ConsumerGroup
 import Diagnosis
 public import Kafka
-import Telemetry
-
-/// What is counted about a group member's commits.
-enum CommitCounter: Int, MetricTable {
-  case commitsUnanswered, commitsRefused
-
-  var row: MetricRow {
-    switch self {
-    case .commitsUnanswered:
-      .counter(
-        "martlet_kafka_commits_unanswered_total",
-        event: ServiceKitLog.commitUnanswered,
-        "Offset commits that the group's coordinator did not answer in time; they are sent again.")
-    case .commitsRefused:
-      .counter(
-        "martlet_kafka_commits_refused_total", event: ServiceKitLog.commitsRefused,
-        "Offsets that Kafka refused to commit, one for each partition of a commit; they are sent again."
-      )
-    }
-  }
-}
 
 /// The commits of one member of a consumer group (`GroupMachine`) on the way to its coordinator, and what is said and
 /// counted about them. Owned by the consumer's thread.
@@ -36,7 +15,7 @@ struct GroupCommits {
   private static let refusalQuiet: UInt64 = 10_000
 
   private let context: ServiceContext
-  private let counters = Counters<CommitCounter>()
+  let counters = Counters<GroupCounter>()
   /// What an offset that is not committed costs, for the log.
   private let cost: String
   /// Why the coordinator refused what it last refused, and when that is reported.

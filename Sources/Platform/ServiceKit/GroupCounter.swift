@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 import Telemetry
 
-/// What is counted about a process's membership in its group.
+/// What is counted about a process's membership in its group, and about its commits.
 enum GroupCounter: Int, MetricTable {
-  case assignmentsLost, beginningsFailed, rejoined
+  case commitsUnanswered, commitsRefused, assignmentsLost, beginningsFailed, rejoined
 
   var row: MetricRow {
     switch self {
+    case .commitsUnanswered:
+      .counter(
+        "martlet_kafka_commits_unanswered_total",
+        event: ServiceKitLog.commitUnanswered,
+        "Offset commits that the group's coordinator did not answer in time; they are sent again.")
+    case .commitsRefused:
+      .counter(
+        "martlet_kafka_commits_refused_total", event: ServiceKitLog.commitsRefused,
+        "Offsets that Kafka refused to commit, one for each partition of a commit; they are sent again."
+      )
     case .assignmentsLost:
       .counter(
         "martlet_kafka_assignments_lost_total", event: ServiceKitLog.partitionsRevoked,

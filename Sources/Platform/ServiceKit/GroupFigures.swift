@@ -6,7 +6,7 @@ import Synchronization
 public import Telemetry
 
 /// How this process stands in its consumer group, for `/metrics`: partitions of the group and of this process, what it
-/// has still to read, and how its commits fare. The consumer's thread and the `PartitionWatch` write, rarely.
+/// has still to read, and how its commits fare. The consumer's thread and the `ClusterWatch` write, rarely.
 public final class GroupFigures: MetricSource {
   private struct State {
     /// nil for a program that is in no group.

@@ -29,7 +29,6 @@ public struct GroupSession<Client: GroupClient> {
   private let context: ServiceContext
   private let plan: GroupPlan
   public let client: Client
-  private let counters = Counters<GroupCounter>()
   var machine: GroupMachine<TopicPartition>
   private var commits: GroupCommits
   private var alarm: RetentionAlarm?
@@ -53,7 +52,6 @@ public struct GroupSession<Client: GroupClient> {
     self.context = context
     machine = GroupMachine(plan)
     commits = GroupCommits(context, cost: plan.cost)
-    context.counters.add(counters)
     context.group.join(plan.group, topics: plan.topics)
   }
 
@@ -129,7 +127,7 @@ public struct GroupSession<Client: GroupClient> {
     case .revoked(let partitions, let isLost):
       context.log(
         ServiceKitLog.partitionsRevoked, ["count": "\(partitions.count)", "lost": "\(isLost)"])
-      if isLost { counters.add(.assignmentsLost) }
+      if isLost { commits.counters.add(.assignmentsLost) }
       heardAt = now
       machine.revoked(isLost: isLost, now: now)
     case .offsetsCommitted(let results, let error):
@@ -239,7 +237,7 @@ public struct GroupSession<Client: GroupClient> {
 
   private mutating func rejoin(_ now: UInt64) {
     context.log(ServiceKitLog.rejoining, ["instance_id": plan.instanceID ?? ""])
-    counters.add(.rejoined)
+    commits.counters.add(.rejoined)
     do throws(KafkaError) {
       try client.rejoin()
     } catch {
@@ -298,7 +296,7 @@ public struct GroupSession<Client: GroupClient> {
   }
 
   private mutating func postpone(_ event: ServiceKitLog, _ error: KafkaError, _ now: UInt64) {
-    counters.add(.beginningsFailed)
+    commits.counters.add(.beginningsFailed)
     context.log(event, ["error": "\(error)"])
     machine.began(false, now: now)
   }

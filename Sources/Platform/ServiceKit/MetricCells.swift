@@ -8,6 +8,18 @@ public protocol MetricSource: Sendable {
   var samples: [MetricSample] { get }
 }
 
+/// Samples that their owner makes now and then. One thread publishes, any may read.
+public final class LatestSamples: MetricSource {
+  private let latest = Mutex<[MetricSample]>([])
+
+  public init() {}
+
+  public var samples: [MetricSample] { latest.withLock { $0 } }
+
+  /// These are the samples from now on.
+  public func publish(_ samples: [MetricSample]) { latest.withLock { $0 = samples } }
+}
+
 /// The counts of all series of one metric, in an order that its owner knows. One thread writes, any may read.
 public final class MetricCells: MetricSource {
   private nonisolated(unsafe) let cells: UnsafeMutablePointer<Atomic<Int>>

@@ -49,8 +49,8 @@ public enum ProgramMetrics: Int, MetricTable {
 /// The metrics that every program that uses Kafka may have on `/metrics`.
 public enum KafkaMetrics {
   public static let all =
-    ProducerCounter.all + RetentionCounter.all + CrashCounter.all + CommitCounter.all
-    + GroupCounter.all + GroupMetrics.all + HoldCounter.all
+    ProducerCounter.all + RetentionCounter.all + CrashCounter.all + GroupCounter.all
+    + GroupMetrics.all + HoldCounter.all
 }
 
 /// How a process stands in its consumer group (`GroupFigures`).

@@ -5,7 +5,7 @@ public import Kafka
 import Synchronization
 
 /// Says which rights on Kafka this process lacks: an error with the command that grants each, and the condition `rights`
-/// until it is granted. Whoever gets an answer of the cluster's authorizer tells it: `RightsWatch`, the producers'
+/// until it is granted. Whoever gets an answer of the cluster's authorizer tells it: `ClusterWatch`, the producers'
 /// `ProducerWatch` and the `GroupSession`. Any thread may use it.
 public final class RightsBoard: Sendable {
   private let missing = Mutex<MissingRights?>(nil)

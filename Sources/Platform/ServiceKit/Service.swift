@@ -46,6 +46,14 @@ extension Service {
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] { [] }
 }
 
+extension Service where Settings: DeclaredSettings {
+  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+    var settings = Settings.reading(values)
+    try settings.finish(values)
+    return settings
+  }
+}
+
 /// A command that somebody waits for: it prints no counters.
 public protocol Command: Service {}
 

@@ -24,7 +24,7 @@ public struct ServiceContext: Sendable {
   /// True if there are any: asked for every record.
   public let hasCrashed: Bool
   private let deadlyRecords = Counters<CrashCounter>()
-  private let knownDeadly = KnownDeadly()
+  private let shared = Shared()
 
   /// True if a record crashed this process so often that it is not to be worked on; says so the first time.
   public func isDeadly(_ record: KafkaRecord) -> Bool {
@@ -52,7 +52,7 @@ public struct ServiceContext: Sendable {
 
   /// Counts a deadly record, unless it was met before: it may be read by several readers, and again after a rebalance.
   private func isNew(_ place: String) -> Bool {
-    guard knownDeadly.places.withLock({ $0.insert(place).inserted }) else { return false }
+    guard shared.deadly.withLock({ $0.insert(place).inserted }) else { return false }
     deadlyRecords.add(.deadlyRecords)
     return true
   }
@@ -63,40 +63,32 @@ public struct ServiceContext: Sendable {
   public let rights: RightsBoard
   let systemd: SystemdNotifier
 
-  private let readiness: Readiness
-  private let failures = Failures()
-
   /// Stops the service, which then ends with this failure: for threads beside its own.
   public func fail(_ failure: ServiceFailure) {
-    failures.first.withLock { $0 = $0 ?? failure }
+    shared.failure.withLock { $0 = $0 ?? failure }
     log(ServiceKitLog.cannotGoOn, ["error": "\(failure)"])
     signals.requestStop()
   }
 
   /// The failure of such a thread, the first one.
-  var failure: ServiceFailure? { failures.first.withLock { $0 } }
+  var failure: ServiceFailure? { shared.failure.withLock { $0 } }
 
   /// Reports, once, that the service is ready: its group has assigned its partitions.
   public func reportReady() {
-    guard !readiness.isReported.exchange(true, ordering: .relaxed) else { return }
+    guard !shared.isReady.exchange(true, ordering: .relaxed) else { return }
     status.set("start", obstacle: nil)
     log(ServiceKitLog.ready)
   }
 
   /// True if that was said.
-  public var isReady: Bool { readiness.isReported.load(ordering: .relaxed) }
+  public var isReady: Bool { shared.isReady.load(ordering: .relaxed) }
 
-  /// The deadly records that were met: no more than the notes have.
-  private final class KnownDeadly: Sendable {
-    let places = Mutex<Set<String>>([])
-  }
-
-  private final class Readiness: Sendable {
-    let isReported = Atomic(false)
-  }
-
-  private final class Failures: Sendable {
-    let first = Mutex<ServiceFailure?>(nil)
+  /// What all copies of the context have in common.
+  private final class Shared: Sendable {
+    let isReady = Atomic(false)
+    let failure = Mutex<ServiceFailure?>(nil)
+    /// The places of the deadly records that were met: no more than the notes have.
+    let deadly = Mutex<Set<String>>([])
   }
 
   /// The same for a further consumer group of the process, which has figures of its own.
@@ -113,7 +105,6 @@ public struct ServiceContext: Sendable {
   ) {
     self.crashNotes = crashNotes
     hasCrashed = !crashNotes.isEmpty
-    readiness = Readiness()
     status = StatusBoard()
     rights = RightsBoard(log, status)
     systemd = SystemdNotifier()

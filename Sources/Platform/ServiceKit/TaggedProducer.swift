@@ -5,7 +5,7 @@ public import Kafka
 /// A producer that keeps for each record, until Kafka has answered, what it is to the service that wrote it. Watches for
 /// records that Kafka does not take, if it is given a watch.
 ///
-/// Owned by one thread.
+/// Owned by one thread. What each record passes is inlinable, so that it is compiled for the service's tags.
 public final class TaggedProducer<Tag> {
   /// Kafka's final answer to one record.
   public struct Answer {
@@ -17,13 +17,19 @@ public final class TaggedProducer<Tag> {
     public let refused: KafkaError?
     /// The same in words: the topic, the record's size, and the remedy.
     public let problem: String?
+
+    @inlinable
+    init(tag: Tag, offset: Int64, partition: Int32, refused: KafkaError?, problem: String?) {
+      (self.tag, self.offset, self.partition) = (tag, offset, partition)
+      (self.refused, self.problem) = (refused, problem)
+    }
   }
 
-  private let producer: KafkaProducer
+  @usableFromInline let producer: KafkaProducer
   private var watch: ProducerWatch?
   /// By the numbers that Kafka's client has of the records without an answer.
-  private var tags: [Tag?] = []
-  private var free: [UInt] = []
+  @usableFromInline var tags: [Tag?] = []
+  @usableFromInline var free: [UInt] = []
 
   /// Creates the client; does not wait for a broker. Throws for properties that librdkafka does not take.
   ///
@@ -57,16 +63,37 @@ public final class TaggedProducer<Tag> {
   /// - Returns: false when there is no room now.
   ///
   /// Throws when the client will never take it, as it is larger than `message.max.bytes`.
+  @inlinable
   public func produce(
     _ topic: KafkaTopic, key: [UInt8]?, value: [UInt8]?, headers: [KafkaHeader] = [],
     as tag: Tag
+  ) throws(KafkaError) -> Bool {
+    try produce(as: tag) { producer, number in
+      producer.produce(topic, key: key, value: value, headers: headers, tag: number)
+    }
+  }
+
+  /// The same for a record that lies somewhere; copies its bytes.
+  @inlinable
+  public func produce(
+    _ topic: KafkaTopic, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?,
+    headers: [KafkaHeader], as tag: Tag
+  ) throws(KafkaError) -> Bool {
+    try produce(as: tag) { producer, number in
+      producer.produce(topic, key: key, value: value, headers: headers, tag: number)
+    }
+  }
+
+  @inlinable
+  func produce(
+    as tag: Tag, _ body: (KafkaProducer, UInt) -> ProduceResult
   ) throws(KafkaError) -> Bool {
     if free.isEmpty {
       free.append(UInt(tags.count))
       tags.append(nil)
     }
     let number = free[free.count - 1]
-    switch producer.produce(topic, key: key, value: value, headers: headers, tag: number) {
+    switch body(producer, number) {
     case .queued:
       free.removeLast()
       tags[Int(number)] = tag
@@ -77,19 +104,25 @@ public final class TaggedProducer<Tag> {
   }
 
   /// The answers that have come since the last call. To be called every turn: repetitions happen here.
+  @inlinable
   public func drainAnswers() -> [Answer] {
-    producer.drainDeliveries().compactMap { delivery -> Answer? in
-      guard let tag = tags[Int(delivery.tag)] else { return nil }
+    let deliveries = producer.drainDeliveries()
+    var answers: [Answer] = []
+    answers.reserveCapacity(deliveries.count)
+    for delivery in deliveries {
+      guard let tag = tags[Int(delivery.tag)] else { continue }
       tags[Int(delivery.tag)] = nil
       free.append(delivery.tag)
       let refused = delivery.refused
       let problem = refused.map { error in
         producer.refusedRecord(delivery.tag).map { producer.describe($0, error) } ?? "\(error)"
       }
-      return Answer(
-        tag: tag, offset: delivery.offset, partition: delivery.partition, refused: refused,
-        problem: problem)
+      answers.append(
+        Answer(
+          tag: tag, offset: delivery.offset, partition: delivery.partition, refused: refused,
+          problem: problem))
     }
+    return answers
   }
 
   /// Reports what Kafka does not take; every turn, with monotonic milliseconds.

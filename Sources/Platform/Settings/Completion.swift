@@ -52,11 +52,18 @@ public struct Completion: Sendable {
     return .words(candidates.filter { $0.text.hasPrefix(current) })
   }
 
+  /// The text that the completion scripts read: a line for each word that may come next (the word, a tab, what it means),
+  /// or `:files` for a path.
+  public func text(_ words: [String]) -> String {
+    switch answer(words) {
+    case .files: ":files\n"
+    case .words(let candidates): candidates.map { "\($0.text)\t\($0.note)\n" }.joined()
+    }
+  }
+
   /// The next words of commands that begin like this.
   private func names(_ before: [String]) -> [Candidate] {
-    let fitting = commands.filter {
-      $0.words.count > before.count && $0.words.starts(with: before)
-    }
+    let fitting = commands.filter { $0.words.count > before.count && $0.words.starts(with: before) }
     var candidates: [Candidate] = []
     for command in fitting
     where !candidates.contains(where: { $0.text == command.words[before.count] }) {

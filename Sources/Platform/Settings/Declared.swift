@@ -32,9 +32,14 @@ public struct Declared<Value: Sendable>: Sendable {
 public protocol DeclaredSettings {
   /// All defaults; what is required is empty.
   init()
+
+  /// Makes of the values what no property declares, and checks them against each other.
+  mutating func finish(_ values: SettingValues) throws(SettingErrors)
 }
 
 extension DeclaredSettings {
+  public mutating func finish(_ values: SettingValues) throws(SettingErrors) {}
+
   /// Every property with its value.
   public static func reading(_ values: SettingValues) -> Self {
     SettingPass.$current.withValue(.values(values)) { Self() }

@@ -16,9 +16,7 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
 
   /// - Throws: what is wrong with the text.
   public init(parsing text: String) throws(ValueProblem) {
-    guard let colon = text.lastIndex(of: ":") else {
-      throw ValueProblem(text: "must be host:port")
-    }
+    guard let colon = text.lastIndex(of: ":") else { throw ValueProblem(text: "must be host:port") }
     let digits = text[text.index(after: colon)...]
     // UInt16 would take a sign.
     guard !digits.hasPrefix("+"), let port = UInt16(digits) else {

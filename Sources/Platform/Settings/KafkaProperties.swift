@@ -70,10 +70,14 @@ public struct KafkaProperties: Sendable, Equatable {
     }
   }
 
-  /// The same properties as flags, for a process that starts others.
-  public var flags: [String] {
-    common.map { "--kafka.\($0.name)=\($0.value)" }
-      + consumer.map { "--kafka.consumer.\($0.name)=\($0.value)" }
-      + producer.map { "--kafka.producer.\($0.name)=\($0.value)" }
+  /// Every property with its passed-through name, such as `kafka.consumer.check.crcs`.
+  public var named: [(name: String, property: Property)] {
+    let layers = [("", common), ("consumer.", consumer), ("producer.", producer)]
+    return layers.flatMap { layer, properties in
+      properties.map { (name: "\(Self.prefix)\(layer)\($0.name)", property: $0) }
+    }
   }
+
+  /// The same properties as flags, for a process that starts others.
+  public var flags: [String] { named.map { "--\($0.name)=\($0.property.value)" } }
 }

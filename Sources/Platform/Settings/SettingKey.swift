@@ -31,14 +31,16 @@ extension SettingKey where Value == Int {
     _ name: String, default number: Int, in range: ClosedRange<Int> = 0...Int.max,
     _ documentation: String
   ) -> SettingKey {
-    SettingKey(.integer(name, default: number, in: range, documentation)) { $0?.number ?? 0 }
+    SettingKey(.init(name, .integer(range), default: "\(number)", documentation)) {
+      $0?.number ?? 0
+    }
   }
 
   public static func bytes(
     _ name: String, default text: String, in range: ClosedRange<Int> = 0...Int.max,
     _ documentation: String
   ) -> SettingKey {
-    SettingKey(.bytes(name, default: text, in: range, documentation)) { $0?.number ?? 0 }
+    SettingKey(.init(name, .bytes(range), default: text, documentation)) { $0?.number ?? 0 }
   }
 }
 
@@ -47,7 +49,7 @@ extension SettingKey where Value == Int? {
     _ name: String, in range: ClosedRange<Int> = 0...Int.max, placeholder: String? = nil,
     _ documentation: String
   ) -> SettingKey {
-    SettingKey(.integer(name, in: range, placeholder: placeholder, documentation)) { $0?.number }
+    SettingKey(.init(name, .integer(range), placeholder: placeholder, documentation)) { $0?.number }
   }
 }
 
@@ -57,7 +59,9 @@ extension SettingKey where Value == Int64 {
     _ name: String, default text: String, in range: ClosedRange<Int64> = 0...Int64.max,
     _ documentation: String
   ) -> SettingKey {
-    SettingKey(.duration(name, default: text, in: range, documentation)) { $0?.milliseconds ?? 0 }
+    SettingKey(.init(name, .duration(range), default: text, documentation)) {
+      $0?.milliseconds ?? 0
+    }
   }
 
   /// The default is in milliseconds, too.
@@ -74,26 +78,25 @@ extension SettingKey where Value == Bool {
   public static func boolean(
     _ name: String, default value: Bool = false, _ documentation: String
   ) -> SettingKey {
-    SettingKey(.boolean(name, default: value, documentation)) { $0 == .boolean(true) }
+    SettingKey(.init(name, .boolean, default: "\(value)", documentation)) { $0 == .boolean(true) }
   }
 }
 
 extension SettingKey where Value == String {
   /// With a default, or required.
   public static func text(
-    _ name: String, default text: String? = nil, placeholder: String? = nil,
-    _ documentation: String
+    _ name: String, default text: String? = nil, placeholder: String? = nil, _ documentation: String
   ) -> SettingKey {
     SettingKey(
-      .text(
-        name, default: text, required: text == nil, placeholder: placeholder, documentation)
+      .init(
+        name, .text, default: text, required: text == nil, placeholder: placeholder, documentation)
     ) { $0?.word ?? "" }
   }
 
   public static func choice(
     _ name: String, of words: [String], default word: String, _ documentation: String
   ) -> SettingKey {
-    SettingKey(.choice(name, of: words, default: word, documentation)) { $0?.word ?? "" }
+    SettingKey(.init(name, .choice(words), default: word, documentation)) { $0?.word ?? "" }
   }
 
   public static func kafkaName(
@@ -101,7 +104,8 @@ extension SettingKey where Value == String {
     _ documentation: String
   ) -> SettingKey {
     SettingKey(
-      .kafkaName(name, default: text, longest: longest, placeholder: placeholder, documentation)
+      .init(
+        name, .kafkaName(longest: longest), default: text, placeholder: placeholder, documentation)
     ) { $0?.word ?? "" }
   }
 
@@ -111,7 +115,7 @@ extension SettingKey where Value == String {
     _ documentation: String
   ) -> SettingKey {
     SettingKey(
-      .path(name, use: use, required: true, placeholder: placeholder, documentation)
+      .init(name, .path(use), required: true, placeholder: placeholder, documentation)
     ) { $0?.word ?? "" }
   }
 }
@@ -120,33 +124,34 @@ extension SettingKey where Value == String? {
   public static func text(
     _ name: String, secret: Bool = false, placeholder: String? = nil, _ documentation: String
   ) -> SettingKey {
-    SettingKey(.text(name, secret: secret, placeholder: placeholder, documentation)) { $0?.word }
+    SettingKey(.init(name, .text, secret: secret, placeholder: placeholder, documentation)) {
+      $0?.word
+    }
   }
 
   public static func choice(
     _ name: String, of words: [String], _ documentation: String
   ) -> SettingKey {
-    SettingKey(.choice(name, of: words, documentation)) { $0?.word }
+    SettingKey(.init(name, .choice(words), documentation)) { $0?.word }
   }
 
   public static func kafkaName(_ name: String, _ documentation: String) -> SettingKey {
-    SettingKey(.kafkaName(name, documentation)) { $0?.word }
+    SettingKey(.init(name, .kafkaName(longest: 249), documentation)) { $0?.word }
   }
 
   public static func path(
     _ name: String, use: Setting.PathUse = .input, placeholder: String? = nil,
     _ documentation: String
   ) -> SettingKey {
-    SettingKey(.path(name, use: use, placeholder: placeholder, documentation)) { $0?.word }
+    SettingKey(.init(name, .path(use), placeholder: placeholder, documentation)) { $0?.word }
   }
 }
 
 extension SettingKey where Value == [String] {
   public static func list(
-    _ name: String, default text: String? = nil, placeholder: String? = nil,
-    _ documentation: String
+    _ name: String, default text: String? = nil, placeholder: String? = nil, _ documentation: String
   ) -> SettingKey {
-    SettingKey(.list(name, default: text, placeholder: placeholder, documentation)) {
+    SettingKey(.init(name, .list, default: text, placeholder: placeholder, documentation)) {
       $0?.words ?? []
     }
   }
@@ -156,7 +161,7 @@ extension SettingKey where Value == Endpoint {
   public static func endpoint(
     _ name: String, default text: String, _ documentation: String
   ) -> SettingKey {
-    SettingKey(.endpoint(name, default: text, documentation)) {
+    SettingKey(.init(name, .endpoint, default: text, documentation)) {
       $0?.addresses.first ?? Endpoint(host: "", port: 0)
     }
   }
@@ -164,14 +169,14 @@ extension SettingKey where Value == Endpoint {
 
 extension SettingKey where Value == Endpoint? {
   public static func endpoint(_ name: String, _ documentation: String) -> SettingKey {
-    SettingKey(.endpoint(name, documentation)) { $0?.addresses.first }
+    SettingKey(.init(name, .endpoint, documentation)) { $0?.addresses.first }
   }
 
   /// nil for `off`.
   public static func endpointOrOff(
     _ name: String, default text: String, _ documentation: String
   ) -> SettingKey {
-    SettingKey(Setting(name, .endpointOrOff, default: text, documentation)) {
+    SettingKey(.init(name, .endpointOrOff, default: text, documentation)) {
       $0?.addresses.first
     }
   }
@@ -181,7 +186,7 @@ extension SettingKey where Value == [Endpoint] {
   public static func endpoints(
     _ name: String, default text: String? = nil, _ documentation: String
   ) -> SettingKey {
-    SettingKey(.endpoints(name, default: text, documentation)) { $0?.addresses ?? [] }
+    SettingKey(.init(name, .endpoints, default: text, documentation)) { $0?.addresses ?? [] }
   }
 }
 

@@ -38,8 +38,7 @@ extension Setting.Kind {
       return .text(text)
     case .list: return .list(try Self.words(text))
     case .endpoint: return .endpoints([try Endpoint(parsing: text)])
-    case .endpointOrOff:
-      return .endpoints(text == "off" ? [] : [try Endpoint(parsing: text)])
+    case .endpointOrOff: return .endpoints(text == "off" ? [] : [try Endpoint(parsing: text)])
     case .endpoints:
       var endpoints: [Endpoint] = []
       for word in try Self.words(text) { endpoints.append(try Endpoint(parsing: word)) }
@@ -112,9 +111,7 @@ extension Setting.Kind {
   }
 
   private static func words(_ text: String) throws(ValueProblem) -> [String] {
-    let words = text.split(separator: ",", omittingEmptySubsequences: false).map {
-      $0.trimmed
-    }
+    let words = text.split(separator: ",", omittingEmptySubsequences: false).map { $0.trimmed }
     guard !words.contains("") else {
       throw ValueProblem(text: "must be words separated by single commas")
     }

@@ -57,9 +57,8 @@ extension SettingValues {
   /// The settings file that has a secret in it; nil without one.
   public var fileWithSecrets: String? {
     let settings = zip(table.settings, sources).lazy.filter(\.0.isSecret).compactMap(\.1)
-    let properties = [kafka.common, kafka.consumer, kafka.producer].joined().lazy
-      .filter { KafkaProperties.isSecret($0.name) }.map(\.source)
-    for source in Array(settings) + Array(properties) {
+    let properties = kafka.named.map { $0.property }.filter { KafkaProperties.isSecret($0.name) }
+    for source in Array(settings) + properties.map(\.source) {
       if case .file(let path, _) = source { return path }
     }
     return nil
@@ -71,12 +70,9 @@ extension SettingValues {
       guard let value = values[index], let source = sources[index] else { continue }
       lines.append((setting.name, setting.isSecret ? "(set)" : value.text, source))
     }
-    let layers = [("", kafka.common), ("consumer.", kafka.consumer), ("producer.", kafka.producer)]
-    for (layer, properties) in layers {
-      for property in properties {
-        let value = KafkaProperties.isSecret(property.name) ? "(set)" : property.value
-        lines.append(("kafka.\(layer)\(property.name)", value, property.source))
-      }
+    for (name, property) in kafka.named {
+      let value = KafkaProperties.isSecret(property.name) ? "(set)" : property.value
+      lines.append((name, value, property.source))
     }
     return lines
   }

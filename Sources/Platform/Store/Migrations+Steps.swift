@@ -207,7 +207,8 @@ extension Migrations {
           since \(sql.integer) NOT NULL,
           retention \(sql.integer) NOT NULL
         )\(sql.table);
-        -- What push.schedule has: requests with their time, and cancellations. Filled by martlet-scheduler.
+        -- What push.schedule has: requests with their time, and cancellations. Filled by martlet-scheduler. Its rows lie
+        -- in the order in which they are due, and go.
         CREATE TABLE schedule (
           partition \(sql.integer) NOT NULL,
           key \(sql.key) NOT NULL,
@@ -216,9 +217,9 @@ extension Migrations {
           at \(sql.integer) NOT NULL,
           cancelled \(sql.integer) NOT NULL,
           value TEXT NOT NULL,
-          PRIMARY KEY (partition, key)
-        )\(sql.table);
-        CREATE INDEX schedule_due ON schedule (partition, due, key);
+          PRIMARY KEY (partition, due, key)
+        )\(sql.ordered);
+        CREATE UNIQUE INDEX schedule_key ON schedule (partition, key);
         -- The next offset of each partition that is not in it; is_complete is 0 while the partition is read anew.
         CREATE TABLE schedule_positions (
           partition \(sql.integer) PRIMARY KEY,

@@ -136,10 +136,16 @@ public final class TLSConnection {
     }
   }
 
-  /// Gives back the memory of buffers in which nothing waits: for a connection that has nothing to do for a while.
-  public func releaseBuffers() {
-    if received.pointee.isEmpty { received.pointee.release() }
-    if ciphertext.pointee.isEmpty { ciphertext.pointee.release() }
+  /// Takes the memory of shared buffers for those of its own that have none.
+  public func borrow(_ shared: inout TLSBuffers) {
+    if received.pointee.reservedBytes == 0 { swap(&received.pointee, &shared.received) }
+    if ciphertext.pointee.reservedBytes == 0 { swap(&ciphertext.pointee, &shared.ciphertext) }
+  }
+
+  /// Gives back the memory of buffers in which nothing waits.
+  public func giveBack(_ shared: inout TLSBuffers) {
+    if received.pointee.isEmpty { received.pointee.leave(to: &shared.received) }
+    if ciphertext.pointee.isEmpty { ciphertext.pointee.leave(to: &shared.ciphertext) }
   }
 
   /// Says that nothing more will be written (close_notify).
@@ -205,4 +211,12 @@ public final class TLSConnection {
     }
     return TLSError.last(.handshake, "the TLS handshake failed")
   }
+}
+
+/// Memory for the bytes between TLS and a socket, for connections that take turns.
+public struct TLSBuffers: ~Copyable {
+  fileprivate var received = ByteBuffer(capacity: 0)
+  fileprivate var ciphertext = ByteBuffer(capacity: 0)
+
+  public init() {}
 }

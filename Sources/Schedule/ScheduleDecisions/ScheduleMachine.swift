@@ -10,19 +10,6 @@ public import Schedule
 /// and everything written to its partition until a second before that has been read: an earlier cancellation always
 /// counts, however far behind the process was.
 public struct ScheduleMachine: Sendable {
-  /// One entry, with everything needed to write it.
-  public struct Entry: Sendable {
-    public let partition: Int32
-    public let key: ExactText
-    public let row: ScheduleRow
-    /// The record's value.
-    public let content: String
-
-    public init(partition: Int32, key: ExactText, row: ScheduleRow, content: String) {
-      (self.partition, self.key, self.row, self.content) = (partition, key, row, content)
-    }
-  }
-
   public enum Action: Sendable, Equatable {
     /// Load the entries of a partition after a position and due by a time, ordered by time and key; ends with `loaded`.
     case load(partition: Int32, after: Place, through: Int64, limit: Int)
@@ -46,23 +33,8 @@ public struct ScheduleMachine: Sendable {
     }
   }
 
-  private enum State: Sendable { case waiting, releasing, released, ending, ended }
-
-  private struct Slot: Sendable {
-    let entry: Entry
-    let serial: UInt64
-    let bytes: Int
-    var state = State.waiting
-    /// The key has a newer record, or was removed: no tombstone is needed.
-    var isReplaced = false
-  }
-
-  private struct Key: Hashable, Sendable {
-    let partition: Int32
-    let key: ExactText
-  }
-
   private struct Partition: Sendable {
+    let number: Int32
     var queue = DueQueue()
     /// Entries up to here are or were in memory.
     var loaded = Place(due: .min, key: "")
@@ -78,68 +50,86 @@ public struct ScheduleMachine: Sendable {
       readUntil = target.at
       self.target = nil
     }
+
+    init(_ number: Int32) { self.number = number }
   }
 
   /// How far ahead of their due time entries are loaded.
   static var ahead: Int64 { 3_000 }
   /// Everything written until this long before an entry is due is read before its release.
   static var grace: Int64 { 1_000 }
+  /// How long tombstones wait while requests are due.
+  static var endingPatience: Int64 { 2_000 }
   /// How long before an entry is due the end offsets are asked for.
   static var askAhead: Int64 { 500 }
 
   /// Entries due within this span are released in any order; the next partition has its turn only after it.
   static var stride: Int64 { 100 }
 
-  private let capacity: Int
-  private let capacityBytes: Int
   private let page: Int
-  private var partitions: [Int32: Partition] = [:]
-  private var slots: [Slot?] = []
-  private var free: [Int] = []
-  private var places: [Key: Int] = [:]
+  private var entries: LoadedEntries
+  /// In the order of their numbers.
+  private var partitions: [Partition] = []
+  /// Released entries without a tombstone.
   private var endings: [Int] = []
-  private var serial: UInt64 = 0
+  /// When the first of them was released.
+  private var endingsSince: Int64 = 0
   private var askedAt: Int64?
   private var latest = Int64.min / 2
   /// The earliest `loaded` position of any partition.
   private var leastLoaded = Int64.min
-  /// The partition being released, and the due time up to which it stays so.
-  private var current: (partition: Int32, until: Int64)?
+  /// The index of the partition being released, and the due time up to which it stays so.
+  private var current: (partition: Int, until: Int64)?
   private var loadNotBefore = Int64.min
   private var isDraining = false
   /// The clock went back: entries loaded by time must be loaded again (`reload`).
   public private(set) var hasClockGoneBack = false
-  /// Entries and bytes in memory.
-  public private(set) var count = 0
-  private var bytes = 0
   /// Requests and tombstones that Kafka has not acknowledged yet.
   public private(set) var underWay = 0
 
   /// - Parameters:
-  ///   - capacity: the most entries in memory.
-  ///   - bytes: their most bytes.
+  ///   - capacity: the most entries in memory that are not released.
+  ///   - bytes: the most bytes of all.
   ///   - page: entries loaded at once; at most a quarter of the capacity is.
   public init(capacity: Int, bytes: Int, page: Int) {
-    (self.capacity, capacityBytes, self.page) = (capacity, bytes, min(page, (capacity + 3) / 4))
+    self.page = min(page, (capacity + 3) / 4)
+    entries = LoadedEntries(capacity: capacity, bytes: bytes)
   }
 
   /// Whether Kafka has acknowledged everything written.
   public var isIdle: Bool { underWay == 0 }
+  /// Entries in memory.
+  public var count: Int { entries.count }
   /// The assigned partitions.
-  public var owned: [Int32] { partitions.keys.sorted() }
+  public var owned: [Int32] { partitions.map(\.number) }
 
   /// Whether a partition has been read to its end since it was assigned.
-  public func isCaughtUp(_ partition: Int32) -> Bool { partitions[partition]?.readUntil != nil }
+  public func isCaughtUp(_ partition: Int32) -> Bool {
+    index(of: partition).map { partitions[$0].readUntil != nil } ?? false
+  }
+
+  /// The place of a partition in `partitions`; nil if it is not assigned.
+  private func index(of number: Int32) -> Int? {
+    var (low, high) = (0, partitions.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if partitions[middle].number < number { low = middle + 1 } else { high = middle }
+    }
+    return low < partitions.count && partitions[low].number == number ? low : nil
+  }
 
   /// The entry in a slot named by an action.
-  public func entry(_ slot: Int) -> Entry { slots[slot]!.entry }
+  public func entry(_ slot: Int) -> Entry { entries[slot].entry }
+
+  /// Its time of release.
+  public func due(_ slot: Int) -> Int64 { entries[slot].entry.row.due }
 
   // MARK: The group
 
   /// These partitions are assigned.
   public mutating func begin(_ partitions: [Int32]) {
     removeAll()
-    for partition in partitions { self.partitions[partition] = Partition() }
+    self.partitions = partitions.sorted().map { Partition($0) }
   }
 
   /// Releases nothing more.
@@ -147,8 +137,8 @@ public struct ScheduleMachine: Sendable {
 
   /// Revokes all partitions and abandons what is in flight.
   public mutating func removeAll() {
-    (partitions, slots, free, places, endings) = ([:], [], [], [:], [])
-    (count, bytes, underWay, askedAt, isDraining) = (0, 0, 0, nil, false)
+    entries.removeAll()
+    (partitions, endings, underWay, askedAt, isDraining) = ([], [], 0, nil, false)
     (leastLoaded, current) = (.min, nil)
   }
 
@@ -156,103 +146,71 @@ public struct ScheduleMachine: Sendable {
 
   /// The database has all records of a partition below an offset.
   public mutating func read(_ partition: Int32, to position: Int64) {
-    guard partitions[partition] != nil else { return }
-    partitions[partition]!.position = max(partitions[partition]!.position, position)
-    partitions[partition]!.settle()
+    guard let index = index(of: partition) else { return }
+    partitions[index].position = max(partitions[index].position, position)
+    partitions[index].settle()
   }
 
   /// The end offsets of those partitions for which they could be determined.
   public mutating func answered(_ ends: [Int32: Int64]) {
     guard let at = askedAt else { return }
     askedAt = nil
-    for (partition, end) in ends where partitions[partition] != nil {
+    for (partition, end) in ends {
+      guard let index = index(of: partition) else { continue }
       // An earlier target is kept: the log may grow for ever.
-      if partitions[partition]!.target == nil { partitions[partition]!.target = (end, at) }
-      partitions[partition]!.settle()
+      if partitions[index].target == nil { partitions[index].target = (end, at) }
+      partitions[index].settle()
     }
   }
 
   /// The database has another record of a key.
   public mutating func stored(_ entry: Entry, bytes: Int) {
-    leave(entry.partition, entry.key)
-    guard let partition = partitions[entry.partition] else { return }
+    entries.leave(entry.partition, entry.key)
+    guard let index = index(of: entry.partition) else { return }
     // Later entries are loaded when their time comes.
-    if partition.loaded.isBefore(entry.row, entry.key) { return }
-    guard hasRoom else {
-      partitions[entry.partition]!.loaded = Place(due: entry.row.due - 1, key: "")
+    if partitions[index].loaded.isBefore(entry.row, entry.key) { return }
+    guard entries.hasRoom(for: 1) else {
+      partitions[index].loaded = Place(due: entry.row.due - 1, key: "")
       leastLoaded = .min
       return
     }
-    insert(entry, bytes)
+    insert(entry, bytes, index)
   }
 
   /// The database no longer has an entry for the key.
-  public mutating func removed(_ partition: Int32, _ key: ExactText) { leave(partition, key) }
+  public mutating func removed(_ partition: Int32, _ key: ExactText) {
+    entries.leave(partition, key)
+  }
 
   /// The database row of a key, if it is in memory.
   public func row(_ partition: Int32, _ key: ExactText) -> ScheduleRow? {
-    guard let slot = places[Key(partition: partition, key: key)] else { return nil }
-    return slots[slot]!.entry.row
+    entries.slot(partition, key).map { entries[$0].entry.row }
   }
 
-  /// Invalidates the entry of a key in memory.
-  private mutating func leave(_ partition: Int32, _ key: ExactText) {
-    guard let slot = places.removeValue(forKey: Key(partition: partition, key: key)) else { return }
-    switch slots[slot]!.state {
-    case .waiting, .ended: release(slot)
-    case .releasing, .released, .ending: slots[slot]!.isReplaced = true
-    }
+  /// Takes in an entry, unless its key has one.
+  ///
+  /// - Parameter index: the place of its partition.
+  private mutating func insert(_ entry: Entry, _ size: Int, _ index: Int) {
+    if let slot = entries.insert(entry, size) { enqueue(slot, index) }
   }
 
-  private var hasRoom: Bool { count < capacity && bytes < capacityBytes }
-
-  private mutating func insert(_ entry: Entry, _ size: Int) {
-    serial += 1
-    let new = Slot(entry: entry, serial: serial, bytes: size)
-    let slot: Int
-    if let place = free.popLast() {
-      slot = place
-      slots[slot] = new
-    } else {
-      slot = slots.count
-      slots.append(new)
-    }
-    count += 1
-    bytes += size
-    places[Key(partition: entry.partition, key: entry.key)] = slot
-    enqueue(slot)
-  }
-
-  private mutating func enqueue(_ slot: Int) {
-    let entry = slots[slot]!.entry
-    partitions[entry.partition]?.queue.insert(
-      .init(due: entry.row.due, slot: slot, serial: slots[slot]!.serial))
-  }
-
-  /// Frees the slot.
-  private mutating func release(_ slot: Int) {
-    guard let old = slots[slot] else { return }
-    count -= 1
-    bytes -= old.bytes
-    slots[slot] = nil
-    free.append(slot)
+  private mutating func enqueue(_ slot: Int, _ index: Int) {
+    partitions[index].queue.insert(
+      .init(due: due(slot), slot: slot, serial: entries[slot].serial))
   }
 
   // MARK: What the database had
 
   /// The answer to `load`: its entries with their sizes, in order.
   public mutating func loaded(
-    _ partition: Int32, _ entries: [(entry: Entry, bytes: Int)], through: Int64, limit: Int
+    _ partition: Int32, _ found: [(entry: Entry, bytes: Int)], through: Int64, limit: Int
   ) {
-    guard partitions[partition] != nil else { return }
-    for (entry, size) in entries
-    where places[Key(partition: partition, key: entry.key)] == nil {
-      insert(entry, size)
-    }
-    if entries.count < limit {
-      partitions[partition]!.loaded = Place(due: through + 1, key: "")
-    } else if let last = entries.last?.entry {
-      partitions[partition]!.loaded = Place(due: last.row.due, key: last.key)
+    guard let index = index(of: partition) else { return }
+    for (entry, size) in found { insert(entry, size, index) }
+    if found.count < limit {
+      partitions[index].loaded = Place(due: through + 1, key: "")
+    } else if let last = found.last?.entry {
+      partitions[index].loaded = Place(due: last.row.due, key: last.key)
     }
   }
 
@@ -262,21 +220,29 @@ public struct ScheduleMachine: Sendable {
   public mutating func next(now: Int64) -> Action? {
     note(now)
     if !isDraining, let load = nextLoad(now) { return load }
-    if let slot = endings.popLast() {
-      slots[slot]!.state = .ending
-      return .end(slot)
-    }
-    guard !isDraining else { return nil }
-    return nextRelease(now) ?? nextQuestion(now)
+    guard !isDraining, !areEndingsUrgent(now) else { return nextEnding() }
+    return nextRelease(now) ?? nextEnding() ?? nextQuestion(now)
+  }
+
+  /// What is due goes before tombstones, for a while: those of a burst would take as long as its requests. A process
+  /// that crashes before it has written them releases their requests again.
+  private func areEndingsUrgent(_ now: Int64) -> Bool {
+    !endings.isEmpty && (now >= endingsSince + Self.endingPatience || entries.isNearlyFull)
+  }
+
+  private mutating func nextEnding() -> Action? {
+    guard let slot = endings.popLast() else { return nil }
+    entries[slot].state = .ending
+    return .end(slot)
   }
 
   /// After the clock went back, `readUntil` would lie in the future.
   private mutating func note(_ now: Int64) {
     if now < latest - Self.grace {
-      for partition in partitions.keys {
-        (partitions[partition]!.readUntil, partitions[partition]!.target) = (nil, nil)
+      for index in partitions.indices {
+        (partitions[index].readUntil, partitions[index].target) = (nil, nil)
       }
-      (askedAt, loadNotBefore) = (nil, .min)
+      (askedAt, loadNotBefore, endingsSince) = (nil, .min, now)
       hasClockGoneBack = true
     }
     latest = now
@@ -285,82 +251,74 @@ public struct ScheduleMachine: Sendable {
   private mutating func nextLoad(_ now: Int64) -> Action? {
     // Called for each action, with possibly hundreds of partitions. Loading waits until a whole page fits: filling up
     // one entry at a time would cost a query for each.
-    guard hasRoom, count + page <= capacity, now >= loadNotBefore,
+    guard entries.hasRoom(for: page), now >= loadNotBefore,
       now + Self.ahead / 2 > leastLoaded
     else { return nil }
-    let least = partitions.min {
-      ($0.value.loaded.due, $0.key) < ($1.value.loaded.due, $1.key)
-    }
+    let least = partitions.indices.min { partitions[$0].loaded.due < partitions[$1].loaded.due }
     guard let least else { return nil }
-    leastLoaded = least.value.loaded.due
+    leastLoaded = partitions[least].loaded.due
     guard leastLoaded < now + Self.ahead / 2 else { return nil }
     return .load(
-      partition: least.key, after: least.value.loaded, through: now + Self.ahead,
-      limit: page)
+      partition: partitions[least].number, after: partitions[least].loaded,
+      through: now + Self.ahead, limit: page)
   }
 
   /// The entry that has been due longest, give or take `stride`, among partitions read far enough.
   private mutating func nextRelease(_ now: Int64) -> Action? {
-    guard let (partition, item) = itemOfCurrent(now) ?? oldestItem(now) else {
+    guard let (index, slot) = slotOfCurrent(now) ?? oldestSlot(now) else {
       current = nil
       return nil
     }
-    partitions[partition]!.queue.removeFirst()
+    partitions[index].queue.removeFirst()
     underWay += 1
-    let isCancellation = slots[item.slot]!.entry.row.isCancellation
-    slots[item.slot]!.state = isCancellation ? .ending : .releasing
-    return isCancellation ? .end(item.slot) : .release(item.slot)
+    let isCancellation = entries[slot].entry.row.isCancellation
+    entries[slot].state = isCancellation ? .ending : .releasing
+    return isCancellation ? .end(slot) : .release(slot)
   }
 
   /// The next due entry of the partition released from last: searching all partitions for each entry would cost more
   /// than the entry itself.
-  private mutating func itemOfCurrent(_ now: Int64) -> (Int32, DueQueue.Item)? {
-    guard let current, partitions[current.partition] != nil,
-      let item = firstWaiting(of: current.partition), item.due <= min(now, current.until),
-      isFresh(current.partition, item)
+  private mutating func slotOfCurrent(_ now: Int64) -> (index: Int, slot: Int)? {
+    guard let (index, until) = current, let item = firstWaiting(of: index),
+      item.due <= min(now, until), isFresh(index, item)
     else { return nil }
-    return (current.partition, item)
+    return (index, item.slot)
   }
 
-  private mutating func oldestItem(_ now: Int64) -> (Int32, DueQueue.Item)? {
-    var best: (partition: Int32, item: DueQueue.Item)?
-    for partition in partitions.keys {
-      guard let item = firstWaiting(of: partition), item.due <= now,
-        best.map({ (item.due, partition) < ($0.item.due, $0.partition) }) ?? true,
-        isFresh(partition, item)
+  private mutating func oldestSlot(_ now: Int64) -> (index: Int, slot: Int)? {
+    var best: (index: Int, item: DueQueue.Item)?
+    for index in partitions.indices {
+      guard let item = firstWaiting(of: index), item.due <= now,
+        best.map({ item.due < $0.item.due }) ?? true, isFresh(index, item)
       else { continue }
-      best = (partition, item)
+      best = (index, item)
     }
-    guard let best else { return nil }
-    current = (best.partition, best.item.due + Self.stride)
-    return (best.partition, best.item)
+    guard let (index, item) = best else { return nil }
+    current = (index, item.due + Self.stride)
+    return (index, item.slot)
   }
 
   /// The first waiting entry of a partition's queue.
-  private mutating func firstWaiting(of partition: Int32) -> DueQueue.Item? {
-    while let item = partitions[partition]!.queue.first {
-      if let slot = slots[item.slot], slot.serial == item.serial, slot.state == .waiting {
-        return item
-      }
-      partitions[partition]!.queue.removeFirst()
+  private mutating func firstWaiting(of index: Int) -> DueQueue.Item? {
+    while let item = partitions[index].queue.first {
+      if entries.isWaiting(item.slot, serial: item.serial) { return item }
+      partitions[index].queue.removeFirst()
     }
     return nil
   }
 
   /// Whether everything that may cancel an entry in time has been read. An entry that was already due when it was
   /// written needs no check: such a cancellation stands before it.
-  private func isFresh(_ partition: Int32, _ item: DueQueue.Item) -> Bool {
-    guard let readUntil = partitions[partition]?.readUntil, let slot = slots[item.slot] else {
-      return false
-    }
-    return readUntil >= item.due - Self.grace || item.due <= slot.entry.row.at
+  private func isFresh(_ index: Int, _ item: DueQueue.Item) -> Bool {
+    guard let readUntil = partitions[index].readUntil else { return false }
+    return readUntil >= item.due - Self.grace || item.due <= entries[item.slot].entry.row.at
   }
 
   /// Asks for the end offsets of the partitions whose next entry needs them. Also asks after an assignment, to tell
   /// when they are caught up.
   private mutating func nextQuestion(_ now: Int64) -> Action? {
     guard askedAt == nil else { return nil }
-    let wanted = partitions.filter { _, partition in
+    let wanted = partitions.filter { partition in
       guard partition.target == nil else { return false }
       guard let readUntil = partition.readUntil else { return true }
       guard let due = partition.queue.first?.due else { return false }
@@ -368,14 +326,14 @@ public struct ScheduleMachine: Sendable {
     }
     guard !wanted.isEmpty else { return nil }
     askedAt = now
-    return .ask(wanted.keys.sorted())
+    return .ask(wanted.map(\.number))
   }
 
   /// Times in the database have changed since loading: reloads what waits in memory.
   public mutating func reload() {
     hasClockGoneBack = false
-    for (key, slot) in places where slots[slot]!.state == .waiting { leave(key.partition, key.key) }
-    for partition in partitions.keys { partitions[partition]!.loaded = Place(due: .min, key: "") }
+    for entry in entries.waiting { entries.leave(entry.partition, entry.key) }
+    for index in partitions.indices { partitions[index].loaded = Place(due: .min, key: "") }
     leastLoaded = .min
   }
 
@@ -387,42 +345,47 @@ public struct ScheduleMachine: Sendable {
 
   /// How long the oldest entry in memory that Kafka does not have yet has been due.
   public func lateness(now: Int64) -> Int64 {
-    let oldest = partitions.values.compactMap { $0.queue.first?.due }.min()
+    let oldest = partitions.compactMap { $0.queue.first?.due }.min()
     return max(0, now - (oldest ?? now))
   }
 
   /// Whether the key of an entry in flight has a newer record, or was removed.
-  public func isReplaced(_ slot: Int) -> Bool { slots[slot]!.isReplaced }
+  public func isReplaced(_ slot: Int) -> Bool { entries[slot].isReplaced }
 
   // MARK: Kafka's answers
 
   /// Kafka has acknowledged the request of an entry.
   public mutating func released(_ slot: Int) {
-    guard slots[slot]!.isReplaced else {
-      slots[slot]!.state = .released
-      endings.append(slot)
-      return
+    guard !entries[slot].isReplaced else {
+      underWay -= 1
+      return entries.remove(slot)
     }
-    underWay -= 1
-    release(slot)
+    entries.release(slot)
+    awaitEnding(slot)
+  }
+
+  private mutating func awaitEnding(_ slot: Int) {
+    if endings.isEmpty { endingsSince = latest }
+    endings.append(slot)
   }
 
   /// Kafka has the entry's tombstone. Until that is read, the entry stays in memory, as in the database.
   public mutating func ended(_ slot: Int) {
     underWay -= 1
-    if slots[slot]!.isReplaced { release(slot) } else { slots[slot]!.state = .ended }
+    if entries[slot].isReplaced { entries.remove(slot) } else { entries[slot].state = .ended }
   }
 
   /// The record of an action could not be written now.
   public mutating func postponed(_ slot: Int) {
-    switch slots[slot]!.state {
-    case .ending where !slots[slot]!.entry.row.isCancellation:
-      slots[slot]!.state = .released
-      endings.append(slot)
-    default:
-      underWay -= 1
-      slots[slot]!.state = .waiting
-      if slots[slot]!.isReplaced { release(slot) } else { enqueue(slot) }
+    if entries[slot].isReleased {
+      entries[slot].state = .released
+      return awaitEnding(slot)
     }
+    underWay -= 1
+    entries[slot].state = .waiting
+    guard !entries[slot].isReplaced, let index = index(of: entries[slot].entry.partition) else {
+      return entries.remove(slot)
+    }
+    enqueue(slot, index)
   }
 }

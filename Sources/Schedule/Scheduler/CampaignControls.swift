@@ -11,6 +11,8 @@ struct CampaignControls {
   /// The most campaigns and paces kept.
   private static let most = 20_000
 
+  /// The name of the lane in which ingest sends a campaign whose request names none.
+  private let defaultLane: String
   private var controls: [CampaignKey: (control: CampaignControl, at: Int64)] = [:]
   /// A nil pace was cleared.
   private var paces: [PaceSubject: PaceRate?] = [:]
@@ -21,6 +23,8 @@ struct CampaignControls {
   private(set) var endedRevision = 0
   /// Changes with each record.
   private(set) var revision = 1
+
+  init(_ lanes: Lanes) { defaultLane = lanes.name(lanes.last) }
 
   /// Forgets everything; the topic is read again.
   mutating func forget() {
@@ -85,9 +89,8 @@ struct CampaignControls {
   /// lane's. Its own until its group's is known.
   func pace(of campaign: CampaignRecord) -> Double? {
     let (app, environment) = (campaign.key.app, campaign.key.environment)
-    let lane = campaign.request.given(RequestField.lane.name)?.string
-    var rates: [PaceRate?] = [paces[.app(app, environment)] ?? nil]
-    if let lane { rates.append(paces[.lane(lane)] ?? nil) }
+    let lane = campaign.request.given(RequestField.lane.name)?.string ?? defaultLane
+    var rates: [PaceRate?] = [paces[.app(app, environment)] ?? nil, paces[.lane(lane)] ?? nil]
     if let own = paces[.group(app, environment, campaign.name)] {
       rates.append(own)
     } else {

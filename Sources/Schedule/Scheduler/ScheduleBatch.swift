@@ -24,17 +24,26 @@ struct ScheduleJob {
 
 /// Records that were read and are not in the database yet.
 struct ScheduleBatch {
-  /// In the order in which they were read.
-  var jobs: [Int32: [ScheduleJob]] = [:]
-  /// The next offset to read of each partition that has advanced.
-  var positions: [Int32: Int64] = [:]
+  /// What was read of one partition.
+  struct Share {
+    let partition: Int32
+    /// In the order in which they were read.
+    var jobs: [ScheduleJob] = []
+    /// The next offset to read.
+    var position: Int64
+    /// Whether it has only tombstones.
+    var isOfEnds = true
+  }
+
+  /// Those of the partitions that have advanced.
+  private(set) var shares: [Share] = []
+  /// The share of the last record: the next one is mostly of the same partition.
+  private var last = 0
   /// The end offsets of partitions that were read to their ends.
   var ends: [(source: Source, offset: Int64)] = []
-  var isEmpty: Bool { positions.isEmpty }
+  var isEmpty: Bool { shares.isEmpty }
   /// The number of records.
   private(set) var count = 0
-  /// Whether the batch has only tombstones, which are not urgent.
-  private var isOfEnds = true
   /// When its first record was read, in monotonic milliseconds.
   private var began: UInt64 = 0
   /// The number of tombstones worth a transaction, which writes a database page once for all of them, and how long to
@@ -49,24 +58,30 @@ struct ScheduleBatch {
   ///
   /// - Parameter capacity: the most records that it may have.
   func isDue(now: UInt64, capacity: Int) -> Bool {
-    let mayWait = isOfEnds && (Self.manyEnds..<capacity).contains(count)
+    // Tombstones are not urgent.
+    let mayWait =
+      (Self.manyEnds..<capacity).contains(count) && shares.allSatisfy { $0.isOfEnds }
     return !mayWait || now >= began + Self.endsWait
   }
 
   /// Whether the batch changes anything in the database, given the positions that it has.
   func changes(_ known: [Int32: Int64]) -> Bool {
-    !jobs.isEmpty || positions.contains { known[$0.key] ?? -1 < $0.value }
+    shares.contains { !$0.jobs.isEmpty || known[$0.partition] ?? -1 < $0.position }
   }
 
   mutating func take(_ job: ScheduleJob) {
     count += 1
-    if case .end = job.change {} else { isOfEnds = false }
-    jobs[job.source.partition, default: []].append(job)
     move(job.source.partition, to: job.offset + 1)
+    if case .end = job.change {} else { shares[last].isOfEnds = false }
+    shares[last].jobs.append(job)
   }
 
   mutating func move(_ partition: Int32, to position: Int64) {
-    positions[partition] = max(position, positions[partition] ?? 0)
+    if last >= shares.count || shares[last].partition != partition {
+      last = shares.firstIndex { $0.partition == partition } ?? shares.count
+    }
+    if last == shares.count { shares.append(Share(partition: partition, position: position)) }
+    shares[last].position = max(position, shares[last].position)
   }
 }
 
@@ -170,8 +185,10 @@ struct ScheduleRepair {
 
 /// The effects of one partition's records, in order.
 struct ScheduleOutcome {
-  /// The new state of each changed key; nil if removed.
-  var changed: [ExactText: ScheduledEntry?] = [:]
+  /// The new states of keys.
+  private(set) var stored: [ScheduledEntry] = []
+  /// The keys that have none any more.
+  private(set) var removed: [ExactText] = []
   /// Records to rewrite, with the records that make it necessary.
   var restored: [ScheduleRepair] = []
   /// Records that cannot be read.
@@ -182,8 +199,23 @@ struct ScheduleOutcome {
   /// Campaigns that were started again while their names were in use.
   var startedAgain: [ExactText] = []
 
+  /// The outcome of tombstones that end what their keys have; nil if there is anything else.
+  ///
+  /// - Parameter row: the row of a key; nil also where it would have to be looked for.
+  init?(ends share: ScheduleBatch.Share, over row: (ExactText) -> ScheduleRow?) {
+    guard share.isOfEnds else { return nil }
+    removed.reserveCapacity(share.jobs.count)
+    for job in share.jobs {
+      guard let row = row(job.key), case .remove = job.change.verdict(at: job.offset, over: row)
+      else { return nil }
+      removed.append(job.key)
+    }
+  }
+
   /// - Parameter rows: the database's rows of the keys.
   init(_ jobs: [ScheduleJob], over rows: [ExactText: ScheduleRow]) {
+    // nil: removed.
+    var changed: [ExactText: ScheduledEntry?] = [:]
     for job in jobs {
       let current = changed[job.key].map { $0?.row } ?? rows[job.key]
       let verdict = job.change.verdict(at: job.offset, over: current)
@@ -206,8 +238,11 @@ struct ScheduleOutcome {
         if case .campaign(revision: 0, _) = job.change { startedAgain.append(job.key) }
       }
     }
+    for (key, entry) in changed {
+      if let entry { stored.append(entry) } else { removed.append(key) }
+    }
   }
 
-  var stored: [ScheduledEntry] { changed.values.compactMap(\.self) }
-  var removed: [ExactText] { changed.filter { $0.value == nil }.map(\.key) }
+  /// The records that are not done with the database's change: they are rewritten, or become dead letters.
+  var open: Set<Int64> { Set(restored.map(\.offset) + refused.map(\.offset)) }
 }

@@ -25,14 +25,13 @@ public enum SchedulerService: Service {
 
   public static func check(_ settings: SchedulerSettings, _ context: ServiceContext) -> [Finding] {
     [ZoneNotice.finding()]
-      + KafkaSurvey.run(settings.kafka, .scheduler, TopicNames(prefix: settings.topicPrefix))
-      .findings
+      + KafkaSurvey.run(settings.kafka, .scheduler, settings.names).findings
   }
 
   public static func run(
     _ settings: SchedulerSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    let names = TopicNames(prefix: settings.topicPrefix)
+    let names = settings.names
     let rights = KafkaRights(of: .scheduler, names)
     guard
       var cluster = try ClusterView.wait(

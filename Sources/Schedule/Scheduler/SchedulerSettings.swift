@@ -12,6 +12,9 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
   @Declared(CommonSettings.topicPrefix) public var topicPrefix: String
   @Declared(CommonSettings.instanceID) public var instanceID: String?
 
+  @Declared(CommonSettings.lanes) private var laneTexts: [String]
+  public var lanes = Lanes.standard
+
   @Declared(
     .path(
       "database", use: .database,
@@ -54,8 +57,10 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
   @Declared(CommonSettings.audienceTopics) private var audiencePrefixes: [String]
   /// The topics of device tokens that campaigns may use.
   public var audienceTopics: AudienceTopics {
-    AudienceTopics(TopicNames(prefix: topicPrefix), prefixes: audiencePrefixes)
+    AudienceTopics(names, prefixes: audiencePrefixes)
   }
+
+  var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 
   public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
@@ -64,6 +69,7 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
   public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-scheduler")
+    lanes = try Lanes(values)
     // Requests are due while the group still counts a crashed process as a member.
     kafka.consumerPreferences = [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
     do throws(StoreError) {

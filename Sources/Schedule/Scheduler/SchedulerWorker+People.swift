@@ -39,14 +39,16 @@ extension SchedulerWorker {
     // A start that reached no device is not a state of its activity.
     let isState = answer.reaches || answer.state?.event != .start
     guard let key = request.activityKey, let state = answer.state, answer.isNewest, isState else {
-      return release(request.slot, request.key.exact, request.scheduled, answer.json)
+      return answer.json.withUnsafeBytes {
+        release(request.slot, request.key.exact, request.scheduled, $0)
+      }
     }
     // The state is written before the request: a token registered in between gets it.
     let tag = Tag.activity(slot: request.slot, round: round, request.scheduled, answer.json)
-    guard
-      produce(
-        topics.schedule, key: key.exact, state.value(request.json), [], as: tag, request.slot)
-    else { return false }
+    let isTaken = state.value(request.json).withUnsafeBytes {
+      produce(topics.schedule, key: key.exact, $0, [], as: tag, request.slot)
+    }
+    guard isTaken else { return false }
     people.note(key, state)
     return true
   }

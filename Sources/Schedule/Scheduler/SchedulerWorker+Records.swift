@@ -58,20 +58,22 @@ extension SchedulerWorker {
   /// Writes the batch to the database, now or, if that does not answer, later.
   private func apply(_ now: UInt64) {
     guard !batch.isEmpty else { return }
-    var outcomes: [Int32: ScheduleOutcome] = [:]
+    // One for each share; none if nothing changes.
+    var outcomes: [ScheduleOutcome] = []
     var isOwner = true
     let isDone = withDatabase(now) { () throws(StoreError) in
       guard batch.changes(positions) else { return }
-      outcomes = [:]
+      outcomes = []
       try store.transaction { () throws(StoreError) in
-        for (partition, position) in batch.positions {
+        for share in batch.shares {
+          let known = positions[share.partition]
           // Another owner has advanced: our records are older.
-          guard try store.position(partition) == positions[partition] else {
+          guard try store.position(share.partition) == known else {
             isOwner = false
             return
           }
-          outcomes[partition] = try outcome(of: partition)
-          try store.setPosition(partition, max(position, positions[partition] ?? 0))
+          outcomes.append(try outcome(of: share))
+          try store.setPosition(share.partition, max(share.position, known ?? 0))
         }
       }
     }
@@ -80,15 +82,24 @@ extension SchedulerWorker {
       failure = failure ?? ServiceFailure("another process writes the schedule of our partitions")
       return
     }
-    finish(outcomes)
+    for (share, outcome) in zip(batch.shares, outcomes) { took(outcome, share.partition) }
+    for (index, share) in batch.shares.enumerated() {
+      finish(share, open: index < outcomes.count ? outcomes[index].open : [])
+    }
+    for end in batch.ends { member.ended(end.source, at: end.offset) }
+    batch = ScheduleBatch()
   }
 
-  private func outcome(of partition: Int32) throws(StoreError) -> ScheduleOutcome {
-    let jobs = batch.jobs[partition] ?? []
+  private func outcome(of share: ScheduleBatch.Share) throws(StoreError) -> ScheduleOutcome {
+    let partition = share.partition
+    // A tombstone only needs what identifies the key's record, which memory has as well.
+    if let ends = ScheduleOutcome(ends: share, over: { machine.row(partition, $0) }) {
+      try store.remove(partition, ends.removed)
+      return ends
+    }
     var rows: [ExactText: ScheduleRow] = [:]
     var others: Set<ExactText> = []
-    for job in jobs {
-      // A tombstone only needs what identifies the key's record, which memory has as well.
+    for job in share.jobs {
       if case .end = job.change, let row = machine.row(partition, job.key) {
         rows[job.key] = row
       } else {
@@ -96,54 +107,38 @@ extension SchedulerWorker {
       }
     }
     for (key, entry) in try store.entries(partition, Array(others)) { rows[key] = entry.row }
-    let outcome = ScheduleOutcome(jobs, over: rows)
-    let (stored, removed) = (outcome.stored, outcome.removed)
-    if !stored.isEmpty { try store.put(partition, stored) }
-    if !removed.isEmpty { try store.remove(partition, removed) }
+    let outcome = ScheduleOutcome(share.jobs, over: rows)
+    if !outcome.stored.isEmpty { try store.put(partition, outcome.stored) }
+    if !outcome.removed.isEmpty { try store.remove(partition, outcome.removed) }
     return outcome
   }
 
-  /// The database has the batch: completes its offsets, except where a record must be rewritten first.
-  private func finish(_ outcomes: [Int32: ScheduleOutcome]) {
-    for (partition, outcome) in outcomes {
-      for entry in outcome.stored {
-        machine.stored(entry.machineEntry(partition), bytes: entry.bytes)
-        if entry.row.isCampaign { campaigns.stored(entry, partition) }
-      }
-      upkeep.hasRemoved = upkeep.hasRemoved || !outcome.removed.isEmpty
-      for key in outcome.removed {
-        machine.removed(partition, key)
-        campaigns.removed(key: key)
-      }
-      counters.add(.scheduled, outcome.scheduled)
-      counters.add(.cancelled, outcome.cancelled)
-      if outcome.handedBack > 0 { reportClocks() }
-      counters.add(.handedBack, outcome.handedBack)
-      for key in outcome.startedAgain { reportStart(key) }
-      owed.repairs += outcome.restored
-      owed.letters += outcome.refused
+  /// The database has what a partition's records have changed.
+  private func took(_ outcome: ScheduleOutcome, _ partition: Int32) {
+    for entry in outcome.stored {
+      machine.stored(entry.machineEntry(partition), bytes: entry.bytes)
+      if entry.row.isCampaign { campaigns.stored(entry, partition) }
     }
-    let open = Set(
-      outcomes.values.flatMap { outcome in
-        outcome.restored.map { Place($0.source, $0.offset) }
-          + outcome.refused.map { Place($0.source, $0.offset) }
-      })
-    for (partition, position) in batch.positions {
-      positions[partition] = max(position, positions[partition] ?? 0)
-      machine.read(partition, to: position)
-      for job in batch.jobs[partition] ?? [] where !open.contains(Place(job.source, job.offset)) {
-        member.completed(job.source, epoch: member.epoch, job.offset)
-      }
+    upkeep.hasRemoved = upkeep.hasRemoved || !outcome.removed.isEmpty
+    for key in outcome.removed {
+      machine.removed(partition, key)
+      campaigns.removed(key: key)
     }
-    for end in batch.ends { member.ended(end.source, at: end.offset) }
-    batch = ScheduleBatch()
+    counters.add(.scheduled, outcome.scheduled)
+    counters.add(.cancelled, outcome.cancelled)
+    if outcome.handedBack > 0 { reportClocks() }
+    counters.add(.handedBack, outcome.handedBack)
+    for key in outcome.startedAgain { reportStart(key) }
+    owed.repairs += outcome.restored
+    owed.letters += outcome.refused
   }
 
-  private struct Place: Hashable {
-    let partition: Int32
-    let offset: Int64
-    init(_ source: Source, _ offset: Int64) {
-      (partition, self.offset) = (source.partition, offset)
+  /// Completes the offsets of a partition's records, except those where a record must be rewritten first.
+  private func finish(_ share: ScheduleBatch.Share, open: Set<Int64>) {
+    positions[share.partition] = max(share.position, positions[share.partition] ?? 0)
+    machine.read(share.partition, to: share.position)
+    for job in share.jobs where !open.contains(job.offset) {
+      member.completed(job.source, epoch: member.epoch, job.offset)
     }
   }
 

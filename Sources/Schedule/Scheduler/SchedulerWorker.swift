@@ -24,14 +24,14 @@ final class SchedulerWorker {
     case request(slot: Int, round: Int)
     case tombstone(slot: Int, round: Int)
     /// The state of an activity; its request follows.
-    case activity(slot: Int, round: Int, ScheduledRequest, [UInt8])
+    indirect case activity(slot: Int, round: Int, ScheduledRequest, [UInt8])
     /// The last state of an activity, for an update token that was registered late.
     case late
     case restored(Source, epoch: UInt32, Int64)
     /// An entry rewritten to a recreated topic.
     case again
-    case deadLetter(ScheduleRepair, epoch: UInt32)
-    case campaign(CampaignRunner.Tag)
+    indirect case deadLetter(ScheduleRepair, epoch: UInt32)
+    indirect case campaign(CampaignRunner.Tag)
   }
 
   /// The topics that are written, and those that campaigns may use for device tokens.
@@ -330,8 +330,8 @@ final class SchedulerWorker {
       guard isDone else { return 0 }
       machine.reload()
     }
+    let wall = WallClock.milliseconds()
     for count in 0..<Self.actionsATurn {
-      let wall = WallClock.milliseconds()
       guard let action = machine.next(now: wall) else { return count }
       switch action {
       case .ask(let partitions):
@@ -371,26 +371,27 @@ final class SchedulerWorker {
   /// - Returns: false when the producer's queue is full.
   private func release(_ slot: Int) -> Bool {
     let entry = machine.entry(slot)
-    let content = topics.stored.work(on: entry.row.identity, key: entry.key.text) {
-      () -> (ScheduledRequest, [UInt8])? in
-      var value = entry.content
-      return value.withUTF8 { bytes in
-        let bytes = UnsafeRawBufferPointer(bytes)
+    var content = entry.content
+    return content.withUTF8 { bytes in
+      let bytes = UnsafeRawBufferPointer(bytes)
+      let request = topics.stored.work(on: entry.row.identity, key: entry.key.text) {
+        () -> ScheduledRequest? in
         guard case .request(let request)? = try? ScheduleRecord(bytes) else { return nil }
-        return (request, Array(ScheduleRecord.request(in: bytes)))
+        return request
       }
+      // Content that has crashed this process, or was written by another program: it ends unsent.
+      guard let request else { return bury(slot) }
+      let json = ScheduleRecord.request(in: bytes)
+      if let recipients = request.recipients, let key = ScheduleKey(entry.key) {
+        people.add(slot, key, recipients, request, Array(json))
+        return true
+      }
+      return release(slot, entry.key, request, json)
     }
-    // Content that has crashed this process, or was written by another program: it ends unsent.
-    guard let (request, json) = content else { return bury(slot) }
-    if let recipients = request.recipients, let key = ScheduleKey(entry.key) {
-      people.add(slot, key, recipients, request, json)
-      return true
-    }
-    return release(slot, entry.key, request, json)
   }
 
   func release(
-    _ slot: Int, _ key: ExactText, _ request: ScheduledRequest, _ json: [UInt8]
+    _ slot: Int, _ key: ExactText, _ request: ScheduledRequest, _ json: UnsafeRawBufferPointer
   ) -> Bool {
     produce(
       topics.requests, key: key, json, request.headers, as: .request(slot: slot, round: round), slot
@@ -406,12 +407,18 @@ final class SchedulerWorker {
   }
 
   func produce(
-    _ topic: KafkaTopic, key: ExactText, _ value: [UInt8]?, _ headers: [KafkaHeader], as tag: Tag,
-    _ slot: Int
+    _ topic: KafkaTopic, key: ExactText, _ value: UnsafeRawBufferPointer?, _ headers: [KafkaHeader],
+    as tag: Tag, _ slot: Int
   ) -> Bool {
-    if write(topic, key: Array(key.utf8), value, headers, as: tag) { return true }
-    machine.postponed(slot)
-    return false
+    var key = key.text
+    let isTaken = key.withUTF8 { key in
+      write { () throws(KafkaError) in
+        try producer.produce(
+          topic, key: UnsafeRawBufferPointer(key), value: value, headers: headers, as: tag)
+      }
+    }
+    if !isTaken { machine.postponed(slot) }
+    return isTaken
   }
 
   /// Hands a record to Kafka's client; a record that Kafka can never accept ends the process.
@@ -421,8 +428,14 @@ final class SchedulerWorker {
     _ topic: KafkaTopic, key: [UInt8]?, _ value: [UInt8]?, _ headers: [KafkaHeader] = [],
     as tag: Tag
   ) -> Bool {
+    write { () throws(KafkaError) in
+      try producer.produce(topic, key: key, value: value, headers: headers, as: tag)
+    }
+  }
+
+  private func write(_ body: () throws(KafkaError) -> Bool) -> Bool {
     do throws(KafkaError) {
-      return try producer.produce(topic, key: key, value: value, headers: headers, as: tag)
+      return try body()
     } catch {
       failure = failure ?? ServiceFailure("\(error)")
       return false
@@ -431,6 +444,7 @@ final class SchedulerWorker {
 
   /// A record that Kafka can never accept ends the process: nothing is lost, and it is retried after the repair.
   private func drainAnswers() {
+    let wall = WallClock.milliseconds()
     for answer in producer.drainAnswers() {
       if let problem = answer.problem {
         failure = failure ?? ServiceFailure(problem)
@@ -438,13 +452,12 @@ final class SchedulerWorker {
       }
       switch answer.tag {
       case .request(let slot, round):
-        lateness.recorder.record(
-          WallClock.milliseconds() - machine.entry(slot).row.due, in: 0)
+        lateness.recorder.record(wall - machine.due(slot), in: 0)
         counters.add(.released)
         machine.released(slot)
       case .tombstone(let slot, round): machine.ended(slot)
       case .activity(let slot, round, let request, let json):
-        _ = release(slot, machine.entry(slot).key, request, json)
+        _ = json.withUnsafeBytes { release(slot, machine.entry(slot).key, request, $0) }
       case .restored(let source, let epoch, let offset):
         member.completed(source, epoch: epoch, offset)
       case .campaign(let tag): campaigns.acknowledged(tag)

@@ -37,7 +37,7 @@ final class ActionPerformer {
       if let slot = undone.pushes.popLast() {
         dispatcher.notSent(slot)
       } else if let connection = undone.connections.popLast() {
-        dispatcher.notOpened(connection)
+        dispatcher.handle(.notOpened, of: connection)
       }
     }
   }
@@ -49,9 +49,9 @@ final class ActionPerformer {
     switch action {
     case .send(let slot, let id):
       if !gateways.send(outcomes[slot], on: id) { undone.pushes.append(slot) }
-    case .delivered(let slot): outcomes.finish(slot, .delivered, nil, nil, dispatcher.ending(slot))
-    case .receipt(let slot, let outcome, let cause, let answer):
-      outcomes.finish(slot, outcome, cause, answer, dispatcher.ending(slot))
+    case .delivered(let slot, let ending): outcomes.finish(slot, .delivered, nil, nil, ending)
+    case .receipt(let slot, let outcome, let cause, let answer, let ending):
+      outcomes.finish(slot, outcome, cause, answer, ending)
     case .feedback(let slot, let answer):
       outcomes.writeFeedback(slot, answer, dispatcher.push(slot))
     case .park(let slot, let tier, let reason):

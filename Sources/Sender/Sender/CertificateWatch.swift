@@ -28,7 +28,7 @@ final class CertificateWatch {
   private let context: ServiceContext
   private let counters = Counters<CertificateCounter>()
   private var certificates: [ClientCertificate]
-  private let status = CredentialStatus()
+  private let status = LatestSamples()
   let reloads = ReloadStatus(SenderMetrics.reloadRefused, [certificatesFile, tokenKeyFile])
   private var files: FileWatch
   private var nextLook: UInt64 = 0

@@ -12,39 +12,16 @@ import ServiceKit
 final class DeviceFeed {
   /// So much of the topic's past is read, in milliseconds: no push is older.
   static let past = Int64(ReleasedDevices.memory)
-  /// So long the first records wait for it, in milliseconds; a topic that cannot be read must not stop everything.
-  private static let patience: UInt64 = 10_000
 
-  private let table: KafkaTable?
-  private let context: ServiceContext
-  private let startedAt = MonotonicClock.milliseconds()
-  private var isOverdue = false
+  let topic: FollowedTopic
 
-  /// - Parameter table: nil where the cluster has no such topic, or this user may not see it.
-  init(_ table: KafkaTable?, _ context: ServiceContext) {
-    self.table = table
-    self.context = context
-  }
-
-  /// Whether partitions may be begun: what was removed before is known.
-  ///
-  /// - Parameter now: monotonic milliseconds.
-  func isReady(_ now: UInt64) -> Bool {
-    guard let table, !table.isCaughtUp, !isOverdue else { return true }
-    guard now >= startedAt + Self.patience else { return false }
-    isOverdue = true
-    context.log(
-      SenderLog.devicesNotRead,
-      ["topic": table.topic, "error": table.lastError.map { "\($0)" } ?? ""])
-    return true
-  }
+  init(_ topic: FollowedTopic) { self.topic = topic }
 
   /// Hands on what has come. Waits for nothing.
   func turn(_ tell: (LoopMessage) -> Void) {
-    guard let table else { return }
     var news: [DeviceNews] = []
     let now = WallClock.milliseconds()
-    table.pollRecords(timeoutMilliseconds: 0) { record in
+    topic.follow { record in
       if let entry = DeviceNews(record, now: now) { news.append(entry) }
     }
     if !news.isEmpty { tell(.devices(news)) }

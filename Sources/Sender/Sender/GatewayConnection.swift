@@ -2,6 +2,8 @@
 import EventLoop
 import HTTP2
 import SenderDecisions
+import ServiceKit
+import Settings
 import Telemetry
 
 /// A provider token as the bytes of an `authorization` header, kept in place as long as somebody refers to
@@ -65,5 +67,25 @@ final class GatewayConnection {
   func changeToken() {
     previousAuthorization = authorization
     authorization = pool.authorization
+  }
+
+  /// Logs that the connection has ended otherwise than in order.
+  ///
+  /// - Parameter quiet: milliseconds since something happened on it.
+  func report(_ failure: ConnectionFailure, quiet: UInt64, to log: Logger) {
+    let error: LogEvent.Field = ("error", .text(Self.words(failure)))
+    guard isReady, http.endedIdle else {
+      return log(isReady ? SenderLog.connectionLost : SenderLog.notConnected, place + [error])
+    }
+    // Usual where something on the way ends what is silent; the next push opens another one.
+    let idle = DurationText.text(milliseconds: Int64(clamping: quiet / 1_000 * 1_000))
+    log(SenderLog.connectionCutIdle, place + [("idle", .text(idle)), error])
+  }
+
+  /// What is wrong, and the remedy where there is one.
+  private static func words(_ failure: ConnectionFailure) -> String {
+    guard case .timedOut(.serverHello, _) = failure else { return "\(failure)" }
+    return
+      "\(failure). --tls-groups \(GatewayAccess.smallGroups) makes it small, and martlet doctor tries that"
   }
 }

@@ -11,6 +11,23 @@ struct UnsendableRecord: Error {
   let detail: String
 }
 
+/// What a loop reads notifications by.
+struct NotificationReading: ~Copyable {
+  var envelopes: EnvelopeReader
+  /// What was created before is one of a pile, in milliseconds since the epoch.
+  private(set) var collapseBefore = Int64.min
+  private let collapseAfter: Int64
+
+  init(_ settings: SenderSettings) {
+    envelopes = EnvelopeReader(types: settings.pushTypes, lanes: settings.lanes)
+    collapseAfter = settings.collapseAfterMilliseconds
+  }
+
+  mutating func beginTurn(wall: Int64) {
+    if collapseAfter > 0 { collapseBefore = wall - collapseAfter }
+  }
+}
+
 extension KafkaRecord {
   /// The notification that the record holds, whose device or channel its key names.
   func envelope(_ reader: inout EnvelopeReader) throws(UnsendableRecord) -> Envelope {
@@ -39,6 +56,11 @@ extension KafkaRecord {
     PushFacts(
       envelope, key: key, value: value, written: timestamp, collapseBefore: collapseBefore,
       in: partition)
+  }
+
+  /// By what a newer notification supersedes the record's, which may have no key.
+  func state(_ envelope: Envelope) -> StateFacts {
+    envelope.hasStateKey ? StateFacts(envelope, key: key, value: value, in: partition) : .none
   }
 }
 

@@ -14,17 +14,6 @@ struct PartitionGrant: Sendable {
   var epoch: UInt32
   var start: GrantedPartition
   var queue: KafkaQueue
-
-  init(
-    partition: TopicPartition, topicKind: TopicKind, epoch: UInt32, resume: ResumePoint,
-    window: DedupWindow? = nil, windowDeadline: UInt64?, queue: KafkaQueue
-  ) {
-    self.partition = partition
-    self.epoch = epoch
-    self.queue = queue
-    start = GrantedPartition(
-      topicKind: topicKind, resume: resume, window: window, windowDeadline: windowDeadline)
-  }
 }
 
 /// What the control thread tells a loop.

@@ -36,7 +36,7 @@ extension LoopStatus {
         perSecond: pace.perSecond, waiting: pace.waiting)
     }
     self.lanes = lanes
-    for number in dispatcher.pools {
+    for number in dispatcher.poolNumbers {
       guard let pool = dispatcher.standing(ofPool: number) else { continue }
       destinations.append(Destination(gateways.pool(number), pool, now: at))
       connections += dispatcher.connections(ofPool: number).compactMap { state in

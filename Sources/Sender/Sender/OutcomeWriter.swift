@@ -68,7 +68,7 @@ final class OutcomeWriter {
 
   func finish(
     _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, _ answer: GatewayResponse?,
-    _ ending: PushStates.Ending
+    _ ending: PushEnding
   ) {
     let end = end(slot, outcome, cause, answer, ending.attempts)
     record(slot, outcome, app: ending.app)

@@ -74,8 +74,7 @@ struct PartitionPlanner {
       guard let topicKind = topicKind(of: grant.partition.topic) else { continue }
       grants[grant.loop].append(
         PartitionGrant(
-          partition: grant.partition, topicKind: topicKind, epoch: epoch, resume: grant.resume,
-          window: grant.window, windowDeadline: grant.windowDeadline,
+          partition: grant.partition, epoch: epoch, start: GrantedPartition(grant, topicKind),
           queue: open(grant.partition, loops[grant.loop].wakeup)))
     }
     return Plan(grants: grants, starts: plan.starts, wants: plan.wants, epoch: epoch)

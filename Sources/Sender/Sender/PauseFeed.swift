@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import EventLoop
-import Kafka
 import Records
 import Schedule
 import SenderDecisions
@@ -10,24 +8,17 @@ import ServiceKit
 /// Follows `push.controls` for the loops: what operators pause and resume, campaigns that are paused or over, and paces.
 /// Owned by the control thread.
 final class PauseFeed {
-  /// So long the first records wait for what is paused, in milliseconds; a topic that cannot be read must not stop
-  /// everything.
-  private static let patience: UInt64 = 10_000
-
-  private let table: KafkaTable?
+  let topic: FollowedTopic
   private let context: ServiceContext
   private let counters: Counters<SenderMetrics>
-  private let startedAt = MonotonicClock.milliseconds()
   private let lanes: Lanes
   private var pauses: Pauses
   private var told: Pauses
   private var paces: Paces
   private var toldPaces: Paces
-  private var isOverdue = false
 
-  /// - Parameter table: nil where the cluster has no such topic: then nothing is ever paused.
   init(
-    _ table: KafkaTable?, _ lanes: Lanes, _ context: ServiceContext,
+    _ topic: FollowedTopic, _ lanes: Lanes, _ context: ServiceContext,
     counters: Counters<SenderMetrics>
   ) {
     self.lanes = lanes
@@ -35,31 +26,15 @@ final class PauseFeed {
     told = pauses
     paces = Paces(lanes)
     toldPaces = paces
-    self.table = table
+    self.topic = topic
     self.context = context
     self.counters = counters
   }
 
-  /// Whether partitions may be begun: what was paused before is known.
-  ///
-  /// - Parameter now: monotonic milliseconds.
-  func isReady(_ now: UInt64) -> Bool {
-    guard let table, !table.isCaughtUp, !isOverdue else { return true }
-    guard now >= startedAt + Self.patience else { return false }
-    isOverdue = true
-    context.log(
-      SenderLog.pausesNotRead,
-      ["topic": table.topic, "error": table.lastError.map { "\($0)" } ?? ""])
-    return true
-  }
-
   /// Hands on what has come. Waits for nothing.
   func turn(_ tell: (LoopMessage) -> Void) {
-    guard let table else { return }
-    table.poll(timeoutMilliseconds: 0, forget: forget) { key, value in
-      note(String(decoding: key, as: UTF8.self), value)
-    }
-    guard table.isCaughtUp else { return }
+    topic.followEntries(forget: forget) { key, value in note(key, value) }
+    guard topic.isCaughtUp else { return }
     if pauses != told {
       told = pauses
       counters.set(.pausedApps, pauses.appCount)
@@ -114,7 +89,7 @@ final class PauseFeed {
     let control = value.flatMap { ControlRecord.campaign($0) }
     let hold = control.flatMap { CampaignHolds.Hold($0.control) }
     // At the start there may be those of a month.
-    if table?.isCaughtUp == true {
+    if topic.isCaughtUp {
       let event: SenderLog =
         hold == .cancelled ? .cancelled : hold == .paused ? .paused : .resumed
       context.log(event, ["what": "\(campaign)"])

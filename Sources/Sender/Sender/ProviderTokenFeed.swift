@@ -14,14 +14,14 @@ import ServiceKit
 /// What arrived in a turn goes to the loops as one message. A book of its own shows what each record means: what is
 /// strange is said and counted once, not by every loop.
 final class ProviderTokenFeed {
-  private let table: KafkaTable
+  private let topic: FollowedTopic
   private let context: ServiceContext
   private let counters: Counters<SenderMetrics>
   private let parser = JSONParser()
   private var seal: TokenSeal
   private var book = ProviderTokenBook()
   private var watch = ProviderTokenWatch()
-  private let status = CredentialStatus()
+  private let status = LatestSamples()
   /// The newest record of each credential whose newest no key of ours opens.
   private var unreadable: [String: ProviderTokenRecord] = [:]
   /// What has come in this turn.
@@ -29,10 +29,10 @@ final class ProviderTokenFeed {
   private var hasToldAll = false
 
   init(
-    _ table: KafkaTable, _ seal: TokenSeal, _ context: ServiceContext,
+    _ topic: FollowedTopic, _ seal: TokenSeal, _ context: ServiceContext,
     counters: Counters<SenderMetrics>
   ) {
-    self.table = table
+    self.topic = topic
     self.seal = seal
     self.context = context
     self.counters = counters
@@ -41,8 +41,8 @@ final class ProviderTokenFeed {
 
   /// Hands on what has come, and asks for what is missing. Waits for nothing.
   func turn(_ tell: (LoopMessage) -> Void, want: (TokenRequest) -> Void) {
-    table.pollRecords(timeoutMilliseconds: 0) { record in
-      let place = "\(table.topic)/\(record.partition)/\(record.offset)"
+    topic.follow { record in
+      let place = "\(topic.name)/\(record.partition)/\(record.offset)"
       let credential = String(decoding: record.key, as: UTF8.self)
       guard record.value.baseAddress != nil else {
         return vanished(credential, place)
@@ -145,8 +145,8 @@ final class ProviderTokenFeed {
   }
 
   private func hand(_ tell: (LoopMessage) -> Void) {
-    guard !updates.isEmpty || !hasToldAll && table.isCaughtUp else { return }
-    hasToldAll = table.isCaughtUp
+    guard !updates.isEmpty || !hasToldAll && topic.isCaughtUp else { return }
+    hasToldAll = topic.isCaughtUp
     tell(.providerTokens(updates, isComplete: hasToldAll))
     updates = []
   }

@@ -44,7 +44,7 @@ struct Refusals: Sendable {
   mutating func prune(_ health: DestinationHealth, now: UInt64) {
     all.removeAll { refusal in
       guard let app = refusal.app else { return !health.refusesCredential }
-      return now >= refusal.last + Self.memory || !health.refuses(app: AppHash.of(app.utf8.span))
+      return now >= refusal.last + Self.memory || !health.apps.contains(AppHash.of(app.utf8.span))
     }
   }
 }

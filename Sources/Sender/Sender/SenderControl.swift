@@ -38,9 +38,9 @@ final class SenderControl {
 
   init(
     _ settings: SenderSettings, _ context: ServiceContext, kafka: KafkaConfiguration,
-    topics: TopicNames, tokens: KafkaTable, controls: KafkaTable?, devices: KafkaTable?,
-    requests: TokenRequests,
-    inbox: Mailbox<ControlMessage>, loops: [Mailbox<LoopMessage>], coverage: CoverageWarning
+    topics: TopicNames, tokens: FollowedTopic, controls: FollowedTopic, devices: FollowedTopic,
+    requests: TokenRequests, inbox: Mailbox<ControlMessage>, loops: [Mailbox<LoopMessage>],
+    coverage: CoverageWarning
   ) throws {
     self.coverage = coverage
     statistics = StatisticsWatch(context.log)
@@ -52,7 +52,7 @@ final class SenderControl {
     self.loops = loops
     self.tokens = ProviderTokenFeed(tokens, settings.seal, context, counters: counters)
     pauses = PauseFeed(controls, topics.lanes, context, counters: counters)
-    self.devices = DeviceFeed(devices, context)
+    self.devices = DeviceFeed(devices)
     planner = PartitionPlanner(
       settings, topics, loops,
       WindowRebuild(kafka, window: settings.dedupWindow, log: context.log), context.log, counters)
@@ -105,7 +105,10 @@ final class SenderControl {
     countPartitions()
     // Nothing is begun before it is known what is paused, and whose devices have changed.
     let now = MonotonicClock.milliseconds()
-    let isReady = [pauses.isReady(now), devices.isReady(now)].allSatisfy(\.self)
+    let isReady = [
+      pauses.topic.isReady(now, context.log, orSays: SenderLog.pausesNotRead),
+      devices.topic.isReady(now, context.log, orSays: SenderLog.devicesNotRead),
+    ].allSatisfy(\.self)
     if isReady || context.signals.isStopping { try followGroup() }
     statistics.note(group.client.drainStatistics(), now: MonotonicClock.milliseconds())
     requests.turn()

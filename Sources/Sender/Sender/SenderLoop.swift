@@ -4,65 +4,20 @@ import ConsumerGroup
 import Contract
 import Credentials
 import EventLoop
-import Glibc
 import HTTP2
 import JSON
 import Kafka
 import Records
 import SenderDecisions
 import ServiceKit
-import Settings
 import Telemetry
 import Waiting
-
-/// What a loop reads notifications by.
-private struct Reading: ~Copyable {
-  var envelopes: EnvelopeReader
-  /// What was created before is one of a pile, in milliseconds since the epoch.
-  private(set) var collapseBefore = Int64.min
-  private let collapseAfter: Int64
-
-  init(_ settings: SenderSettings) {
-    envelopes = EnvelopeReader(types: settings.pushTypes, lanes: settings.lanes)
-    collapseAfter = settings.collapseAfterMilliseconds
-  }
-
-  mutating func beginTurn(wall: Int64) {
-    if collapseAfter > 0 { collapseBefore = wall - collapseAfter }
-  }
-}
 
 /// The requests that a connection has completed.
 private struct Completed: ~Copyable {
   var exchanges: [UnsafeMutablePointer<Exchange>] = []
   /// The time at which each was sent: looked up for all of them at once, so that the misses of the cache pass side by side.
   var sendTimes: [Int64] = []
-}
-
-/// When a loop's turns begin, and what they find ready.
-private struct Turns: ~Copyable {
-  /// Sockets that one turn hears of: the more of them do, the more pushes share each one's write.
-  private static let socketsATurn = 1_024
-
-  let poller: Poller
-  private(set) var ready: [ReadyEvent] = []
-  var pace = TurnPace()
-
-  init() throws { poller = try Poller(capacity: Self.socketsATurn) }
-
-  /// - Returns: the time (monotonic milliseconds).
-  mutating func begin(timeoutMilliseconds: Int32) -> UInt64 {
-    poller.wait(timeoutMilliseconds: timeoutMilliseconds, into: &ready)
-    let now = MonotonicClock.nanoseconds() / 1_000
-    pace.beginTurn(now: now)
-    return now / 1_000
-  }
-
-  mutating func end(isExpecting: Bool) {
-    let pause = pace.endTurn(
-      now: MonotonicClock.nanoseconds() / 1_000, isExpecting: isExpecting)
-    if pause > 0 { usleep(UInt32(pause)) }
-  }
 }
 
 /// One thread of the sender, and all that it owns: connections, Kafka queues, pushes in flight, offset
@@ -95,10 +50,10 @@ final class SenderLoop {
 
   @exclusivity(unchecked) private var dispatcher: Dispatcher
   @exclusivity(unchecked) private var queues = PartitionQueues()
-  @exclusivity(unchecked) private var reading: Reading
+  @exclusivity(unchecked) private var reading: NotificationReading
   @exclusivity(unchecked) private var batch = KafkaBatch(capacity: Dispatcher.takeAtOnce)
   @exclusivity(unchecked) private var completed = Completed()
-  @exclusivity(unchecked) private var turns: Turns
+  @exclusivity(unchecked) private var turns: LoopTurns
   private var statusPace = StatusPace()
   private var hasEnded = false
 
@@ -109,10 +64,10 @@ final class SenderLoop {
   ) throws {
     self.context = context
     self.inbox = inbox
-    reading = Reading(settings)
+    reading = NotificationReading(settings)
     telemetry = LoopTelemetry(settings.lanes)
     reports = ControlReports(log: context.log, control: control)
-    turns = try Turns()
+    turns = try LoopTurns()
     let poller = turns.poller
     gateways = try GatewayPools(settings, context.log, access, poller, inbox.wakeup)
     publisher = try Publisher(context, names, cluster, inbox.wakeup)
@@ -158,7 +113,10 @@ final class SenderLoop {
     }
     dispatcher.applyTokens()
     perform()
-    lookAtAllQueues()
+    // A signal that librdkafka did not give costs no more than the longest sleep.
+    if queues.isLookDue(every: Self.longestSleep, now: dispatcher.now) {
+      dispatcher.signalledAll()
+    }
     publisher.drainDeliveries { dispatcher.acknowledged($0) }
     dispatcher.expireDeadlines()
     perform()
@@ -235,10 +193,10 @@ final class SenderLoop {
     case .providerTokens(let updates, let isComplete):
       for case .token(let entry) in updates { telemetry.name(apps: entry.apps) }
       dispatcher.updateTokens(updates, isComplete: isComplete)
-    case .pauses(let pauses): dispatcher.update(pauses)
-    case .partitions(let totals): dispatcher.update(totals)
-    case .paces(let paces): dispatcher.update(paces)
-    case .devices(let news): dispatcher.update(news)
+    case .pauses(let pauses): dispatcher.update(.pauses(pauses))
+    case .partitions(let totals): dispatcher.update(.partitions(totals))
+    case .paces(let paces): dispatcher.update(.paces(paces))
+    case .devices(let news): dispatcher.update(.devices(news))
     case .access(let access): renew(access)
     case .stop(let deadline):
       queues.close()
@@ -257,7 +215,7 @@ final class SenderLoop {
     nameApps(of: access)
     dispatcher.updateCertificates(access.certificates.map(\.entry), places: places)
     perform()
-    for pool in dispatcher.pools {
+    for pool in dispatcher.poolNumbers {
       guard let standing = dispatcher.standing(ofPool: pool), !standing.isRetired else { continue }
       gateways.renewTLS(pool, standing.credential)
     }
@@ -265,17 +223,8 @@ final class SenderLoop {
 
   // MARK: Records
 
-  /// A signal that librdkafka did not give costs no more than the longest sleep.
-  private func lookAtAllQueues() {
-    if queues.isLookDue(every: Self.longestSleep, now: dispatcher.now) {
-      dispatcher.signalledAll()
-    }
-  }
-
   /// Whether a turn right now would find records and room for them.
-  private var canTake: Bool {
-    dispatcher.canTake(isProducerOpen: publisher.isOpen)
-  }
+  private var canTake: Bool { dispatcher.canTake(isProducerOpen: publisher.isOpen) }
 
   private func readRecords() {
     dispatcher.beginIntake()
@@ -302,13 +251,9 @@ final class SenderLoop {
     case .new: break
     case .alreadyCompleted:
       if let envelope = try? record.envelope(&reading.envelopes) {
-        let state =
-          envelope.hasStateKey
-          ? StateFacts(envelope, key: record.key, value: record.value, in: record.partition)
-          : .none
         dispatcher.remember(
-          envelope.dedupKey, payload: PushFacts.hash(payload: envelope, record.value), state,
-          at: record.offset, from: partition)
+          envelope.dedupKey, payload: PushFacts.hash(payload: envelope, record.value),
+          record.state(envelope), at: record.offset, from: partition)
       }
       return
     case .alreadyReceived: return
@@ -320,8 +265,7 @@ final class SenderLoop {
       let envelope = try record.envelope(&reading.envelopes)
       let slot = dispatcher.accept(
         record.facts(envelope, collapseBefore: reading.collapseBefore), offset: record.offset,
-        from: partition,
-        written: record.timestamp)
+        from: partition, written: record.timestamp)
       outcomes.fill(slot, record, envelope)
       perform()
     } catch {
@@ -358,8 +302,8 @@ final class SenderLoop {
     guard gateways.connection(connection.id) === connection else { return }
     let quiet = dispatcher.now - connection.lastEvent
     connection.lastEvent = dispatcher.now
-    dispatcher.touched(
-      connection.id, limit: Int(connection.http.remoteMaxConcurrentStreams))
+    dispatcher.handle(
+      .touched(limit: Int(connection.http.remoteMaxConcurrentStreams)), of: connection.id)
     connection.http.drainCompleted(into: &completed.exchanges)
     turns.pace.note(completed.exchanges.count)
     completed.sendTimes.removeAll(keepingCapacity: true)
@@ -415,51 +359,26 @@ final class SenderLoop {
   ) {
     let id = connection.id
     switch notice {
-    case .advanced: dispatcher.advanced(id)
+    case .advanced: dispatcher.handle(.advanced, of: id)
     case .connected:
-      dispatcher.connected(id)
+      dispatcher.handle(.connected, of: id)
       context.log(SenderLog.connected, connection.place)
     case .settings(let limit):
       connection.isReady = true
-      dispatcher.settings(id, limit: Int(limit))
+      dispatcher.handle(.settings(limit: Int(limit)), of: id)
     case .goAway(_, let code, let debug):
       let reason = GoAwayReason(debug, parser: parser)
       telemetry.goAway(reason.reason, isSilent: debug.isEmpty)
       context.log(
         SenderLog.goAway,
         connection.place + [("code", .text("\(code)")), ("reason", .text(reason.text))])
-      dispatcher.goAway(id, reason.reason, isError: code != HTTP2ErrorCode.noError)
-    case .pong: dispatcher.ponged(id)
+      dispatcher.handle(.goAway(reason.reason, isError: code != HTTP2ErrorCode.noError), of: id)
+    case .pong: dispatcher.handle(.ponged, of: id)
     case .closed(let failure):
-      dispatcher.closed(id, isFailure: failure != nil)
+      dispatcher.handle(.closed(isFailure: failure != nil), of: id)
       gateways.remove(id)
-      if let failure { report(failure, of: connection, quiet: quiet) }
+      if let failure { connection.report(failure, quiet: quiet, to: context.log) }
     }
-  }
-
-  /// A connection has ended otherwise than in order.
-  ///
-  /// - Parameter quiet: milliseconds since something happened on it.
-  private func report(
-    _ failure: ConnectionFailure, of connection: GatewayConnection, quiet: UInt64
-  ) {
-    let error: LogEvent.Field = ("error", .text(Self.words(failure)))
-    guard connection.isReady, connection.http.endedIdle else {
-      context.log(
-        connection.isReady ? SenderLog.connectionLost : SenderLog.notConnected,
-        connection.place + [error])
-      return
-    }
-    // Usual where something on the way ends what is silent; the next push opens another one.
-    let idle = DurationText.text(milliseconds: Int64(clamping: quiet / 1_000 * 1_000))
-    context.log(SenderLog.connectionCutIdle, connection.place + [("idle", .text(idle)), error])
-  }
-
-  /// What is wrong, and the remedy where there is one.
-  private static func words(_ failure: ConnectionFailure) -> String {
-    guard case .timedOut(.serverHello, _) = failure else { return "\(failure)" }
-    return
-      "\(failure). --tls-groups \(GatewayAccess.smallGroups) makes it small, and martlet doctor tries that"
   }
 
   /// Does what the dispatcher wants done: before it is told the next event.

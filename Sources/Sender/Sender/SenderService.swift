@@ -84,21 +84,11 @@ public enum SenderService: Service {
       loops.append(loopInbox)
       try startLoop(number, settings, context, access, names, cluster, loopInbox, inbox)
     }
-    let tokens = try KafkaTable(
-      kafka, topic: names.providerTokens, partitions: cluster.partitions[names.providerTokens],
-      wakeup: inbox.wakeup)
+    let tokens = try FollowedTopic(names.providerTokens, cluster, wakeup: inbox.wakeup)
     let requests = try TokenRequests(kafka, names, context, wakeup: inbox.wakeup)
-    // One that this user may not see may be there; it is read as soon as it is shown.
-    let count = cluster.partitions[names.controls] ?? (cluster.hidden.isEmpty ? nil : 1)
-    let controls = try count.map { count in
-      try KafkaTable(
-        kafka, topic: names.controls, partitions: count, wakeup: inbox.wakeup)
-    }
-    let devices = try cluster.partitions[names.invalidTokens].map { count in
-      try KafkaTable(
-        kafka, topic: names.invalidTokens, partitions: count, wakeup: inbox.wakeup,
-        since: DeviceFeed.past)
-    }
+    let controls = try FollowedTopic(names.controls, cluster, wakeup: inbox.wakeup)
+    let devices = try FollowedTopic(
+      names.invalidTokens, cluster, wakeup: inbox.wakeup, since: DeviceFeed.past)
     return try SenderControl(
       settings, context, kafka: kafka, topics: names, tokens: tokens, controls: controls,
       devices: devices, requests: requests, inbox: inbox, loops: loops,

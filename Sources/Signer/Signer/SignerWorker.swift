@@ -9,6 +9,7 @@ import Records
 import ServiceKit
 import SignerDecisions
 import Signing
+import Telemetry
 
 /// The signer's one thread: membership in the signers' group, requests, the tokens' topic, minting.
 ///
@@ -24,7 +25,8 @@ final class SignerWorker {
   let context: ServiceContext
   let counters = Counters<SignerMetrics>()
   private let loop: ServiceLoop
-  private let telemetry = SignerTelemetry()
+  /// How old the provider tokens are.
+  private let telemetry = LatestSamples()
   private var nextTelemetry: UInt64 = 0
   let tokensTopic: String
   let cluster: ClusterView
@@ -34,7 +36,7 @@ final class SignerWorker {
   private let parser = JSONParser()
 
   var issuer: TokenIssuer
-  var table: KafkaTable?
+  var table: FollowedTopic?
   private var nextOpening: UInt64 = 0
   private var batch = KafkaBatch(capacity: 64)
   /// What is on its way to the topic.
@@ -104,8 +106,11 @@ final class SignerWorker {
   private func publishStatus(_ now: UInt64) {
     guard now >= nextTelemetry else { return }
     nextTelemetry = now + 1_000
+    let tokens = issuer.machine.isOwner ? issuer.machine.newest(wall: WallClock.seconds()) : []
     telemetry.publish(
-      issuer.machine.isOwner ? issuer.machine.newest(wall: WallClock.seconds()) : [])
+      tokens.prefix(SignerMetrics.namedCredentials).map {
+        MetricSample(SignerMetrics.tokenIssued, [$0.credential], Int($0.issuedAt))
+      })
   }
 
   // MARK: What is read
@@ -115,9 +120,7 @@ final class SignerWorker {
   private func openTable(_ now: UInt64) {
     guard issuer.machine.isOwner, table == nil, now >= nextOpening else { return }
     do throws(KafkaError) {
-      table = try KafkaTable(
-        cluster.configuration, topic: tokensTopic, partitions: cluster.partitions[tokensTopic],
-        wakeup: loop.wakeup)
+      table = try FollowedTopic(tokensTopic, cluster, wakeup: loop.wakeup)
     } catch {
       nextOpening = now + Self.retryMilliseconds
       log(SignerLog.tokensNotRead, ["error": "\(error)"])
@@ -126,7 +129,7 @@ final class SignerWorker {
 
   private func readTokens() {
     guard let table else { return }
-    table.pollRecords(timeoutMilliseconds: 0) { record in
+    table.follow { record in
       let credential = String(decoding: record.key, as: UTF8.self)
       guard record.value.baseAddress != nil else {
         return issuer.removed(credential, at: record.offset)

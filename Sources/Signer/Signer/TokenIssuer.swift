@@ -158,11 +158,11 @@ struct TokenIssuer {
     guard let work = machine.work(place, wall: now) else { return nil }
     let credential = credentials[place]
     switch work.step {
-    case .mint(let order):
+    case .mint(let stamp):
       let record = ProviderTokenRecord(
         credential: credential.id, teamID: credential.teamID, keyID: credential.keyID,
-        scope: credential.scope, apps: credential.apps, issuedAt: order.issuedAt,
-        generation: Int64(order.generation), token: try minted(order, credential))
+        scope: credential.scope, apps: credential.apps, issuedAt: stamp.issuedAt,
+        generation: Int64(stamp.generation), token: try minted(stamp, credential))
       return Work(record: record, clears: work.clears)
     case .publish(let stamp):
       guard var known = records[credential.id]?.last(where: { $0.issuedAt == stamp.issuedAt })
@@ -177,10 +177,10 @@ struct TokenIssuer {
   }
 
   private mutating func minted(
-    _ order: MintSchedule.Order, _ credential: Credential
+    _ stamp: ProviderTokenStamp, _ credential: Credential
   ) throws(SigningError) -> String {
     do throws(SigningError) {
-      return try credential.minter.mint(issuedAt: order.issuedAt)
+      return try credential.minter.mint(issuedAt: stamp.issuedAt)
     } catch {
       machine.notPublished(credential.id)
       throw error

@@ -45,16 +45,10 @@ public struct MintSchedule: Sendable, Equatable {
     case removed
   }
 
-  /// A token to mint.
-  public struct Order: Sendable, Equatable {
-    /// `iat` of the new token, in seconds since the epoch.
-    public let issuedAt: Int64
-    public let generation: UInt64
-  }
-
   /// The next action of the signer.
   public enum Step: Sendable, Equatable {
-    case mint(Order)
+    /// Mint a token with this `iat` and generation.
+    case mint(ProviderTokenStamp)
     /// Publish the token with this `iat` again, under the next generation.
     case publish(ProviderTokenStamp)
   }
@@ -129,7 +123,8 @@ public struct MintSchedule: Sendable, Equatable {
   /// `read(_:at:)` report what came of it.
   public func step(now: Int64) -> Step? {
     guard let current = current(now: now), now < dueAt(current) else {
-      return .mint(Order(issuedAt: now - Self.backdating, generation: generation + 1))
+      return .mint(
+        ProviderTokenStamp(issuedAt: now - Self.backdating, generation: generation + 1))
     }
     if case .own(let stamp, isComplete: true) = standing,
       stamp.issuedAt == current.stamp.issuedAt

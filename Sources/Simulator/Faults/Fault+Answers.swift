@@ -54,8 +54,7 @@ extension Fault {
     "`spelling`: `Service Unavailable`, `BadEnvironmentKeyInToken`",
     example: #""spelling": "Service Unavailable", "when": {"nth": 10}"#
   ) { fields throws(FaultScriptError) in
-    let spelling = try fields.word(
-      "spelling", ["Service Unavailable", "BadEnvironmentKeyInToken"])
+    let spelling = try fields.word("spelling", ["Service Unavailable", "BadEnvironmentKeyInToken"])
     let status: UInt16 = spelling == "Service Unavailable" ? 503 : 403
     return .answer(FaultAnswer(status: status, body: .reason(spelling, more: "")))
   }

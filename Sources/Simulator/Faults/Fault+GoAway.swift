@@ -24,8 +24,7 @@ extension Fault {
     """,
     example: #""form": "below", "behind": 5, "then": "drain", "when": {"every": 2000}"#
   ) { fields throws(FaultScriptError) in
-    let form = try fields.word(
-      "form", ["below", "two_step", "twice", "text", "empty", "binary"])
+    let form = try fields.word("form", ["below", "two_step", "twice", "text", "empty", "binary"])
     let code = fields.value("code")
     guard let code = code.map(errorCode) ?? 0 else {
       throw fields.error("code", "must be an error code of RFC 9113 such as NO_ERROR")

@@ -134,8 +134,7 @@ public struct FaultEngine: Sendable {
 
   private mutating func isDue(_ index: Int, _ event: FaultEvent) -> Bool {
     let matcher = entries[index].rule.matcher
-    guard matcher.passes(event, since(index, event)),
-      entries[index].memory.holds(matcher, event)
+    guard matcher.passes(event, since(index, event)), entries[index].memory.holds(matcher, event)
     else { return false }
     entries[index].seen += 1
     guard matcher.picks(entries[index].seen) else { return false }

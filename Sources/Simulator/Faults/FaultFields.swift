@@ -98,8 +98,7 @@ public struct FaultFields {
   ) throws(FaultScriptError) -> Number? {
     guard let value = value(field) else { return nil }
     guard let number = value.integer.flatMap({ Number(exactly: $0) }), range.contains(number) else {
-      throw error(
-        field, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+      throw error(field, "must be a whole number from \(range.lowerBound) to \(range.upperBound)")
     }
     return number
   }
@@ -150,8 +149,7 @@ public struct FaultFields {
 
   /// Reads a list of at least one element, each with `read`; returns `standard` if the field is absent.
   mutating func list<Element>(
-    _ field: String, _ standard: [Element], _ problem: String,
-    _ read: (FaultValue) -> Element?
+    _ field: String, _ standard: [Element], _ problem: String, _ read: (FaultValue) -> Element?
   ) throws(FaultScriptError) -> [Element] {
     guard let value = value(field) else { return standard }
     guard let list = value.list, !list.isEmpty else {

@@ -79,8 +79,7 @@ public struct ChannelRegistry: Sendable {
       return Refusal(.cannotCreateChannelConfig)
     }
     channels[place, default: []].append(id)
-    byID[id] = Channel(
-      id: id, app: app, environment: environment, storesMessages: storesMessages)
+    byID[id] = Channel(id: id, app: app, environment: environment, storesMessages: storesMessages)
     return nil
   }
 

@@ -56,8 +56,7 @@ public struct ConnectionModel: Sendable, Equatable {
     if reason == nil, isSettled(rules.maxConcurrentStreams) { return ConnectionStep() }
     var step = ConnectionStep()
     let isGone = reason?.rule.status == 410
-    if isAuthenticated, !isUnlocked,
-      reason == nil || isGone || rules.primingEnds == .authenticated
+    if isAuthenticated, !isUnlocked, reason == nil || isGone || rules.primingEnds == .authenticated
     {
       isUnlocked = true
       step.limit = rules.maxConcurrentStreams
@@ -108,8 +107,7 @@ public struct ConnectionModel: Sendable, Equatable {
   public mutating func isIdle(openStreams: Int, _ rules: GatewayRules, now: Int64) -> Bool {
     // The clock may have been moved back.
     lastRequest = min(lastRequest, now)
-    guard rules.idleTimeout > 0, openStreams == 0, !isEnding,
-      now - lastRequest >= rules.idleTimeout
+    guard rules.idleTimeout > 0, openStreams == 0, !isEnding, now - lastRequest >= rules.idleTimeout
     else { return false }
     isEnding = true
     return true

@@ -162,8 +162,7 @@ public enum DeliveryView {
     case .background, .location, .complication, .fileprovider, .mdm, .widgets, .controls:
       reason = .showsNothing
     case .alert, nil: reason = facts(delivery).isSilent ? .showsNothing : nil
-    case .liveactivity:
-      reason = update(&activities, delivery, facts(delivery), lifetime)
+    case .liveactivity: reason = update(&activities, delivery, facts(delivery), lifetime)
     case .voip, .pushtotalk, .nowplaying, .custom: reason = nil
     }
     return reason ?? (isReplaced ? .replaced : nil)
@@ -188,8 +187,6 @@ public enum DeliveryView {
   }
 
   private static func place(of delivery: Delivery) -> Key? {
-    delivery.collapseID.map {
-      Key(token: delivery.token, app: delivery.app, collapseID: $0)
-    }
+    delivery.collapseID.map { Key(token: delivery.token, app: delivery.app, collapseID: $0) }
   }
 }

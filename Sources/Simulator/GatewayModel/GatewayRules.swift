@@ -104,168 +104,36 @@ public struct GatewayRules: Sendable, Equatable {
 extension GatewayRules {
   /// Sets a behaviour by name; the value is as an operator writes it.
   public mutating func set(_ name: String, _ value: String) throws(BehaviourError) {
-    guard let behaviour = Behaviour.table.first(where: { $0.name == name && $0.isSwitch }) else {
-      throw BehaviourError(name: name, problem: "there is no such behaviour")
-    }
+    guard let behaviour = Behaviour.table.first(where: { $0.name == name }),
+      let access = behaviour.access
+    else { throw BehaviourError(name: name, problem: "there is no such behaviour") }
     switch behaviour.kind {
     case .boolean:
       guard value == "true" || value == "false" else {
         throw BehaviourError(name: name, problem: "must be true or false, not \(value)")
       }
-      set(name, flag: value == "true")
     case .choice(let words):
       guard words.contains(value) else {
         let list = words.joined(separator: ", ")
         throw BehaviourError(name: name, problem: "must be one of \(list), not \(value)")
       }
-      set(name, word: value)
     case .count(let range):
       guard let number = Int(value), range.contains(number) else {
         throw BehaviourError(
           name: name,
           problem: "must be a number from \(range.lowerBound) to \(range.upperBound), not \(value)")
       }
-      set(name, number: number)
     case .duration(let range):
       guard let time = DurationText.milliseconds(of: value), range.contains(time) else {
         throw BehaviourError(name: name, problem: "must be a time such as 20m, not \(value)")
       }
-      set(name, time: time)
-    case .list: checks = try PushCheck.order(value)
-    case .fixed: break
+    case .list, .fixed: break
     }
-  }
-
-  private mutating func set(_ name: String, time: Int64) {
-    switch name {
-    case "idle-timeout": idleTimeout = time
-    case "activity-lifetime": activityLifetime = time
-    case "gone-delay": goneDelay = time
-    default: tokenUpdateInterval = time
-    }
-  }
-
-  private mutating func set(_ name: String, flag: Bool) {
-    switch name {
-    case "priming": primes = flag
-    case "key-binding": bindsKeys = flag
-    default: snapshotsTopics = flag
-    }
-  }
-
-  private mutating func set(_ name: String, number: Int) {
-    switch name {
-    case "max-concurrent-streams": maxConcurrentStreams = UInt32(number)
-    case "error-limit": errorLimit = number
-    case "bad-token-weight": badTokenWeight = number
-    case "connection-rate": connectionRate = number
-    case "capacity": capacity = number
-    case "queue": queue = number
-    case "token-rate": tokenRate = number
-    case "shortest-device-token": shortestDeviceToken = number
-    case "store-keeps-older": storeKeepsOlder = number
-    case "background-budget": backgroundBudget = number
-    case "live-activity-budget": liveActivityBudget = number
-    case "push-to-start-budget": pushToStartBudget = number
-    default: channelLimit = number
-    }
-  }
-
-  /// The table has already validated the word.
-  private mutating func set(_ name: String, word: String) {
-    switch name {
-    case "priming-ends": Self.parse(word, &primingEnds)
-    case "throttle": Self.parse(word, &throttle)
-    case "idle-end": Self.parse(word, &idleEnd)
-    case "goaway-form": Self.parse(word, &goAwayForm)
-    case "token-update-rule": Self.parse(word, &tokenUpdateRule)
-    case "token-update-scope": Self.parse(word, &tokenUpdateScope)
-    case "expired-token": Self.parse(word, &expiredToken)
-    case "provider-token-clock": Self.parse(word, &tokenClock)
-    case "provider-token-form": Self.parse(word, &providerTokenForm)
-    case "bad-certificate": Self.parse(word, &badCertificate)
-    case "apns-id-form": Self.parse(word, &identifierForm)
-    case "made-apns-id": Self.parse(word, &madeIdentifier)
-    case "json-check": Self.parse(word, &jsonCheck)
-    case "settings-order": Self.parse(word, &settingsOrder)
-    case "stream-above-limit": Self.parse(word, &streamAboveLimit)
-    case "content-type": Self.parse(word, &contentType)
-    case "stored-notifications": Self.parse(word, &storedNotifications)
-    case "absent-expiration": Self.parse(word, &absentExpiration)
-    case "gone-liveactivity": Self.parse(word, &goneLiveActivity)
-    case "date": Self.parse(word, &datedAnswers)
-    case "revoked-key": Self.parse(word, &revokedKey)
-    case "key-environment-reason": Self.parse(word, &keyEnvironmentReason)
-    case "foreign-topic": Self.parse(word, &foreignTopic)
-    case "certificate-topic": Self.parse(word, &certificateTopic)
-    default: acceptsUnknownTokens = word == "auto"
-    }
-  }
-
-  private static func parse<Word: RawRepresentable<String>>(_ text: String, _ word: inout Word) {
-    if let read = Word(rawValue: text) { word = read }
-  }
-
-  private static func parse(_ text: String, _ reason: inout Reason) {
-    if let read = Reason(text) { reason = read }
+    try access.write(&self, value)
   }
 
   /// The value of a behaviour as an operator writes it; nil if it is not switchable.
   public func text(of name: String) -> String? {
-    switch name {
-    case "max-concurrent-streams": "\(maxConcurrentStreams)"
-    case "priming": "\(primes)"
-    case "error-limit": "\(errorLimit)"
-    case "bad-token-weight": "\(badTokenWeight)"
-    case "idle-timeout": DurationText.text(milliseconds: idleTimeout)
-    case "connection-rate": "\(connectionRate)"
-    case "capacity": "\(capacity)"
-    case "queue": "\(queue)"
-    case "token-update-interval": DurationText.text(milliseconds: tokenUpdateInterval)
-    case "key-binding": "\(bindsKeys)"
-    case "topic-snapshot": "\(snapshotsTopics)"
-    case "checks": PushCheck.text(checks)
-    case "token-rate": "\(tokenRate)"
-    case "shortest-device-token": "\(shortestDeviceToken)"
-    case "store-keeps-older": "\(storeKeepsOlder)"
-    case "background-budget": "\(backgroundBudget)"
-    case "live-activity-budget": "\(liveActivityBudget)"
-    case "push-to-start-budget": "\(pushToStartBudget)"
-    case "activity-lifetime": DurationText.text(milliseconds: activityLifetime)
-    case "gone-delay": DurationText.text(milliseconds: goneDelay)
-    case "channel-limit": "\(channelLimit)"
-    default: word(of: name)
-    }
-  }
-
-  private func word(of name: String) -> String? {
-    switch name {
-    case "priming-ends": primingEnds.rawValue
-    case "throttle": throttle.rawValue
-    case "idle-end": idleEnd.rawValue
-    case "goaway-form": goAwayForm.rawValue
-    case "token-update-rule": tokenUpdateRule.rawValue
-    case "token-update-scope": tokenUpdateScope.rawValue
-    case "expired-token": expiredToken.rawValue
-    case "provider-token-clock": tokenClock.rawValue
-    case "provider-token-form": providerTokenForm.rawValue
-    case "bad-certificate": badCertificate.rawValue
-    case "apns-id-form": identifierForm.rawValue
-    case "made-apns-id": madeIdentifier.rawValue
-    case "json-check": jsonCheck.rawValue
-    case "settings-order": settingsOrder.rawValue
-    case "stream-above-limit": streamAboveLimit.rawValue
-    case "content-type": contentType.rawValue
-    case "stored-notifications": storedNotifications.rawValue
-    case "absent-expiration": absentExpiration.rawValue
-    case "gone-liveactivity": goneLiveActivity.rawValue
-    case "date": datedAnswers.rawValue
-    case "revoked-key": revokedKey.name
-    case "key-environment-reason": keyEnvironmentReason.name
-    case "foreign-topic": foreignTopic.name
-    case "certificate-topic": certificateTopic.name
-    case "registry": acceptsUnknownTokens ? "auto" : "declared"
-    default: nil
-    }
+    Behaviour.table.first { $0.name == name }?.access?.read(self)
   }
 }

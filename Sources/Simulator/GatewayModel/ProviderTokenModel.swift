@@ -74,8 +74,7 @@ public struct TokenUpdates: Sendable, Equatable {
     }
     if let current, rules.expiredTokens.contains(current.identity) { self = TokenUpdates() }
     if now < blockedUntil {
-      return rules.tokenUpdateRule == .blackhole
-        ? .silent : .refused(.tooManyProviderTokenUpdates)
+      return rules.tokenUpdateRule == .blackhole ? .silent : .refused(.tooManyProviderTokenUpdates)
     }
     guard let known = current, known.identity != token.identity else {
       if current == nil { accept(token, now) }
@@ -178,9 +177,7 @@ public struct ConnectionBinding: Sendable, Equatable {
     }
     if let first {
       if first.key.teamID != key.teamID { return .refused(.invalidProviderToken) }
-      if rules.bindsKeys, !first.key.isRelated(to: key) {
-        return .refused(.unrelatedKeyIdInToken)
-      }
+      if rules.bindsKeys, !first.key.isRelated(to: key) { return .refused(.unrelatedKeyIdInToken) }
     }
     if rules.tokenUpdateScope != .connection {
       let verdict = shared(token)

@@ -43,8 +43,7 @@ extension AdminAPI {
         buffer.append(UInt8(ascii: "\n"))
       }
     }
-    return HTTPResponse(
-      contentType: "application/x-ndjson", body: .bytes(Array(buffer.bytes)))
+    return HTTPResponse(contentType: "application/x-ndjson", body: .bytes(Array(buffer.bytes)))
   }
 
   private func deliveryLines() -> [DeliveryView.Line] {

@@ -50,7 +50,7 @@ final class AdminAPI: Sendable {
   private var reports: [HTTPRoute] {
     [
       HTTPRoute("GET", "/health") { _ in .json("{\"status\":\"ok\"}\n") },
-      HTTPRoute("GET", "/counters") { [self] _ in .json(counters()) },
+      HTTPRoute("GET", "/counters") { [self] _ in Self.answer(counters()) },
       HTTPRoute("GET", "/requests") { [self] _ in .jsonLines(report()) },
       HTTPRoute("GET", "/delivered") { [self] in delivered($0) },
       HTTPRoute("GET", "/connections") { [self] _ in connections() },
@@ -64,39 +64,29 @@ final class AdminAPI: Sendable {
   /// The routes that change what the gateway knows.
   private var changes: [HTTPRoute] {
     [
-      HTTPRoute("PUT", "/keys") { [self] request in
-        change(request) { value throws(GatewayFileError) in
-          let keys = try GatewayFiles.keys(value, folder: keysFolder)
-          world.add(keys)
-          return keys.count
+      change("/keys") { [self] value throws(GatewayFileError) in
+        let keys = try GatewayFiles.keys(value, folder: keysFolder)
+        world.add(keys)
+        return keys.count
+      },
+      change("/tokens") { [self] value throws(GatewayFileError) in
+        let tokens = try GatewayFiles.tokens(value)
+        world.declare(tokens)
+        return tokens.count
+      },
+      change("/certs") { [self] value throws(GatewayFileError) in
+        let certificates = try GatewayFiles.certificates(value)
+        world.declare(certificates: certificates)
+        return certificates.count
+      },
+      change("/apps") { [self] value throws(GatewayFileError) in
+        let apps = try GatewayFiles.apps(value)
+        world.channels.withLock { channels in
+          for entry in apps { channels.enable(entry.app, entry.broadcast) }
         }
+        return apps.count
       },
-      HTTPRoute("PUT", "/tokens") { [self] request in
-        change(request) { value throws(GatewayFileError) in
-          let tokens = try GatewayFiles.tokens(value)
-          world.declare(tokens)
-          return tokens.count
-        }
-      },
-      HTTPRoute("PUT", "/certs") { [self] request in
-        change(request) { value throws(GatewayFileError) in
-          let certificates = try GatewayFiles.certificates(value)
-          world.declare(certificates: certificates)
-          return certificates.count
-        }
-      },
-      HTTPRoute("PUT", "/apps") { [self] request in
-        change(request) { value throws(GatewayFileError) in
-          let apps = try GatewayFiles.apps(value)
-          world.channels.withLock { channels in
-            for entry in apps { channels.enable(entry.app, entry.broadcast) }
-          }
-          return apps.count
-        }
-      },
-      HTTPRoute("PUT", "/profile") { [self] request in
-        change(request) { value throws(GatewayFileError) in try setProfile(value) }
-      },
+      change("/profile") { [self] value throws(GatewayFileError) in try setProfile(value) },
     ]
   }
 
@@ -115,14 +105,16 @@ final class AdminAPI: Sendable {
   }
 
   private func change(
-    _ request: HTTPRequest, _ apply: (JSONValue) throws(GatewayFileError) -> Int
-  ) -> HTTPResponse {
-    do {
-      let count = try apply(try JSONDocument(request.body).root)
-      wake()
-      return .json("{\"accepted\":\(count)}\n")
-    } catch {
-      return Self.problem("\(error)")
+    _ path: String, _ apply: @escaping @Sendable (JSONValue) throws(GatewayFileError) -> Int
+  ) -> HTTPRoute {
+    HTTPRoute("PUT", path) { [self] request in
+      do {
+        let count = try apply(try JSONDocument(request.body).root)
+        wake()
+        return .json("{\"accepted\":\(count)}\n")
+      } catch {
+        return Self.problem("\(error)")
+      }
     }
   }
 
@@ -177,7 +169,7 @@ final class AdminAPI: Sendable {
     return sums
   }
 
-  private func counters() -> String {
+  private func counters() -> JSONValue {
     let sums = sums()
     let base = baseline.withLock { $0 }
     var object = JSONObject()
@@ -197,7 +189,7 @@ final class AdminAPI: Sendable {
       if count > 0 { reasons.append(reason.name, .integer(Int64(count))) }
     }
     object.append("reasons", .object(reasons))
-    return String(decoding: JSONValue.object(object).text + [10], as: UTF8.self)
+    return .object(object)
   }
 
   /// All recorded requests, loop by loop, each in order of arrival.

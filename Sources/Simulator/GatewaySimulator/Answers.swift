@@ -25,8 +25,7 @@ struct Answers: ~Copyable {
   init() {
     bodies = Reason.allCases.map { reason in
       let text = "{\"reason\":\"\(reason.name)\"}"
-      let bytes = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: text.utf8.count, alignment: 1)
+      let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: text.utf8.count, alignment: 1)
       bytes.copyBytes(from: text.utf8)
       return UnsafeRawBufferPointer(bytes)
     }
@@ -70,13 +69,11 @@ struct Answers: ~Copyable {
     _ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason, bodyCount: Int,
     isChannel: Bool, _ pool: ServerRequestPool
   ) {
-    begin(
-      request, Self.status(reason.rule.status), isChannel: isChannel, isDated: dated != .none)
+    begin(request, Self.status(reason.rule.status), isChannel: isChannel, isDated: dated != .none)
     nameContent()
     let body =
       bodyCount > 0
-      ? UnsafeRawBufferPointer(
-        start: request.pointee.scratch + Self.bodyOffset, count: bodyCount)
+      ? UnsafeRawBufferPointer(start: request.pointee.scratch + Self.bodyOffset, count: bodyCount)
       : bodies[Int(reason.rawValue)]
     HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
   }

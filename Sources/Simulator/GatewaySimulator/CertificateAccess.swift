@@ -16,8 +16,7 @@ public final class CertificateAccess {
   public init(_ certificate: PushCertificate, _ environment: Environment, isBroken: Bool) {
     topics = certificate.topics.map { Array($0.utf8) }
     fingerprint = certificate.fingerprint
-    let serves =
-      environment == .sandbox ? certificate.servesSandbox : certificate.servesProduction
+    let serves = environment == .sandbox ? certificate.servesSandbox : certificate.servesProduction
     problem = isBroken ? .badCertificate : serves ? nil : .badCertificateEnvironment
     if topics.count == 1, let only = topics.first {
       let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: only.count, alignment: 1)

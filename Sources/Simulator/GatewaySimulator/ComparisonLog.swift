@@ -78,8 +78,7 @@ final class ComparisonLog: Sendable {
       let reason = (try? JSONDocument(debug).root["reason"]?.string) ?? nil
       line.append("reason", reason.map { .string($0) } ?? .null)
       line.append("debug_bytes", .integer(Int64(debug.count)))
-    case .closed(let failure):
-      line.append("closed", .string(failure?.description ?? "in order"))
+    case .closed(let failure): line.append("closed", .string(failure?.description ?? "in order"))
     case .advanced, .connected, .pong: return
     }
     write(.object(line))

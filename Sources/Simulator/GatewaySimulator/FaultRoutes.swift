@@ -7,7 +7,7 @@ import JSON
 enum FaultRoutes {
   static func routes(_ faults: FaultControl, _ world: GatewayWorld) -> [HTTPRoute] {
     [
-      HTTPRoute("GET", "/faults") { _ in .json(report(faults)) },
+      HTTPRoute("GET", "/faults") { _ in AdminAPI.answer(report(faults)) },
       HTTPRoute("POST", "/faults") { request in
         do {
           let script = try FaultScript(JSONDocument(request.body).root)
@@ -15,8 +15,7 @@ enum FaultRoutes {
           faults.waitForLoops()
           return .json("{\"accepted\":\(script.rules.count)}\n")
         } catch {
-          let answer: JSONValue = ["error": .string("\(error)")]
-          return .json(String(decoding: answer.text + [10], as: UTF8.self), status: 400)
+          return AdminAPI.problem("\(error)")
         }
       },
       HTTPRoute("DELETE", "/faults") { _ in
@@ -27,7 +26,7 @@ enum FaultRoutes {
     ]
   }
 
-  private static func report(_ faults: FaultControl) -> String {
+  private static func report(_ faults: FaultControl) -> JSONValue {
     var object = JSONObject()
     object.append("seed", .integer(Int64(truncatingIfNeeded: faults.seed)))
     if let root = faults.root {
@@ -43,6 +42,6 @@ enum FaultRoutes {
       ]
     }
     object.append("rules", .array(rules))
-    return String(decoding: JSONValue.object(object).text + [10], as: UTF8.self)
+    return .object(object)
   }
 }

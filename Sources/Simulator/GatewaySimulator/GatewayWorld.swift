@@ -228,9 +228,7 @@ public final class GatewayWorld: Sendable {
     token: [UInt8], app: [UInt8], _ kind: BudgetKind, _ limits: BudgetLimits?, now: Int64
   ) -> Bool {
     let rules = known.rules
-    return withExchange {
-      $0.budgets.takes(token: token, app: app, kind, limits, rules, now: now)
-    }
+    return withExchange { $0.budgets.takes(token: token, app: app, kind, limits, rules, now: now) }
   }
 
   /// Expires every provider token that was valid so far. Returns how many.
@@ -258,8 +256,7 @@ public final class GatewayWorld: Sendable {
             push.type, priority: push.priority, isStart: BodyFacts(push.body).event == .start)
           let isTaken =
             kind.map {
-              exchange.budgets.takes(
-                token: push.token, app: push.app, $0, limits, rules, now: now)
+              exchange.budgets.takes(token: push.token, app: push.app, $0, limits, rules, now: now)
             } ?? true
           exchange.deliveries.append(
             Delivery(push, deliveredAt: now, overBudget: isTaken ? nil : kind))

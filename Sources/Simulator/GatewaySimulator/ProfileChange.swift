@@ -39,8 +39,7 @@ struct ProfileChange {
 
   /// The switches of a profile except those named in `kept`.
   init(_ profile: GatewayProfile, except kept: Set<String> = []) throws(GatewayFileError) {
-    try self.init(
-      profile.switches.filter { !kept.contains($0.name) }.map { ($0.name, $0.value) })
+    try self.init(profile.switches.filter { !kept.contains($0.name) }.map { ($0.name, $0.value) })
   }
 
   /// Reads a request's body.

@@ -113,8 +113,7 @@ public struct ProviderTokenCheck {
       let apps = binding.apps(of: keys[current].facts, rules)
     else { return true }
     return apps.contains { app in
-      topic.count >= app.count
-        && UnsafeRawBufferPointer(rebasing: topic[..<app.count]).equals(app)
+      topic.count >= app.count && UnsafeRawBufferPointer(rebasing: topic[..<app.count]).equals(app)
         && (topic.count == app.count || topic[app.count] == UInt8(ascii: "."))
     }
   }

@@ -26,9 +26,7 @@ public struct PushFields {
 
   /// Finds a request's fields; others are ignored, as APNs does.
   public init(_ request: borrowing ServerRequest) {
-    for index in 0..<request.keptFields {
-      add(request.name(index), request.value(index))
-    }
+    for index in 0..<request.keptFields { add(request.name(index), request.value(index)) }
     bodyCount = request.bodyTotal
     body = request.body
   }

@@ -169,8 +169,7 @@ public struct PushValidator {
       return certificate.allows(topic) ? nil : Refusal(rules.certificateTopic)
     }
     guard isAuthenticated else { return nil }
-    return providerTokens.allows(topic: topic, access.binding)
-      ? nil : Refusal(rules.foreignTopic)
+    return providerTokens.allows(topic: topic, access.binding) ? nil : Refusal(rules.foreignTopic)
   }
 
   private func pushType(_ push: PushFields, hasCertificate: Bool) -> Refusal? {
@@ -227,9 +226,7 @@ public struct PushValidator {
   }
 
   private func deviceToken(_ push: PushFields, _ device: DeclaredToken?) -> Refusal? {
-    guard let token = push.deviceToken, token.isDeviceToken else {
-      return Refusal(.badDeviceToken)
-    }
+    guard let token = push.deviceToken, token.isDeviceToken else { return Refusal(.badDeviceToken) }
     guard let device else {
       let isPlausible = token.count >= rules.shortestDeviceToken
       return isPlausible && rules.acceptsUnknownTokens ? nil : Refusal(.badDeviceToken)

@@ -70,8 +70,7 @@ public final class RequestLog: Sendable {
 
   /// Records a request; returns false if there is no room left.
   func append(
-    _ record: RequestRecord, _ push: PushFields,
-    _ request: UnsafeMutablePointer<ServerRequest>
+    _ record: RequestRecord, _ push: PushFields, _ request: UnsafeMutablePointer<ServerRequest>
   ) -> Bool {
     store.withLock { store in
       guard store.entries.count < limit else { return false }
@@ -109,9 +108,7 @@ public final class RequestLog: Sendable {
   public func write(from start: Int, atMost most: Int, into buffer: inout ByteBuffer) -> Int {
     let (entries, text, topics, details) = store.withLock { store in
       let end = min(start + most, store.entries.count)
-      guard start < end else {
-        return ([Entry](), [UInt8](), [[UInt8]](), [Int: RequestDetail]())
-      }
+      guard start < end else { return ([Entry](), [UInt8](), [[UInt8]](), [Int: RequestDetail]()) }
       let entries = Array(store.entries[start..<end])
       let last = entries[entries.count - 1]
       var details: [Int: RequestDetail] = [:]
@@ -133,8 +130,7 @@ public final class RequestLog: Sendable {
     into buffer: inout ByteBuffer
   ) {
     let record = entry.record
-    buffer.append(
-      record.kind == .push ? "{\"apns_id\":\"" as StaticString : "{\"request_id\":\"")
+    buffer.append(record.kind == .push ? "{\"apns_id\":\"" as StaticString : "{\"request_id\":\"")
     let id = record.id.characters
     for index in 0..<NotificationID.textLength { buffer.append(id[index]) }
     buffer.append(record.kind == .push ? "\",\"token\":\"" as StaticString : "\",\"channel\":\"")
@@ -188,9 +184,7 @@ public final class RequestLog: Sendable {
 
   private static func write(_ detail: RequestDetail, into buffer: inout ByteBuffer) {
     let fields = detail.fields.map { field in
-      JSONValue.array([
-        .string(field.name), .string(field.value), .bool(field.isNeverIndexed),
-      ])
+      JSONValue.array([.string(field.name), .string(field.value), .bool(field.isNeverIndexed)])
     }
     buffer.append(",\"headers\":")
     JSONValue.array(fields).write(into: &buffer)

@@ -64,8 +64,7 @@ extension SimulatorLoop {
       shared.reasons.add(reason)
       shared.counters.add(reason.rule.status == 410 ? .unregistered : .rejected)
       if isSettingsFirst { advise(connection, reason) }
-      answers.refuse(
-        request, reason, bodyCount: Int(argument), isChannel: isChannel, pool)
+      answers.refuse(request, reason, bodyCount: Int(argument), isChannel: isChannel, pool)
       if !isSettingsFirst { advise(connection, reason) }
     }
   }

@@ -92,8 +92,7 @@ extension SimulatorLoop {
       let isBroken =
         connection.http.clientCertificateProblem != nil
         || known.certificates[certificate.fingerprint] ?? .active != .active
-      let access = CertificateAccess(
-        certificate, connection.role.environment, isBroken: isBroken)
+      let access = CertificateAccess(certificate, connection.role.environment, isBroken: isBroken)
       connection.access.certificate = access
       connection.isRefused = access.problem != nil && known.rules.badCertificate != .status
     }

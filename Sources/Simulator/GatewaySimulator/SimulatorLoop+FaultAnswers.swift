@@ -73,13 +73,10 @@ extension SimulatorLoop {
   private func status(_ verdict: UInt32) -> UInt16 {
     switch verdict & 0xFF {
     case EncodedVerdict.accepted: 200
-    case EncodedVerdict.custom:
-      customAnswers.status(EncodedVerdict.argument(of: verdict))
+    case EncodedVerdict.custom: customAnswers.status(EncodedVerdict.argument(of: verdict))
     case EncodedVerdict.reset, EncodedVerdict.silence: 0
     default:
-      Reason(rawValue: UInt8(truncatingIfNeeded: verdict) &- 1).map {
-        UInt16($0.rule.status)
-      } ?? 0
+      Reason(rawValue: UInt8(truncatingIfNeeded: verdict) &- 1).map { UInt16($0.rule.status) } ?? 0
     }
   }
 
@@ -132,8 +129,7 @@ extension SimulatorLoop {
       && PushFields(request.pointee).path(after: "/4/broadcasts/apps/") == nil
     var headers: [(name: String, value: String)] = []
     if !answer.hidesID {
-      headers.append(
-        (isPush ? "apns-id" : "apns-request-id", Answers.identifier(in: request)))
+      headers.append((isPush ? "apns-id" : "apns-request-id", Answers.identifier(in: request)))
     }
     if let time = answer.retryAfter { headers.append(("retry-after", time)) }
     if !body.isEmpty, known.rules.contentType == .json {
@@ -167,8 +163,7 @@ extension SimulatorLoop {
       var headers = HeaderList()
       let status = status(request.pointee.verdict)
       headers.append(":status", connection.hold("\(status)".utf8), .never)
-      headers.append(
-        "apns-id", connection.hold(Answers.identifier(in: request).utf8), .never)
+      headers.append("apns-id", connection.hold(Answers.identifier(in: request).utf8), .never)
       connection.http.faulty?.respondPartly(request, headers, code: form.code)
     }
     forgetCustomAnswer(request.pointee.verdict)

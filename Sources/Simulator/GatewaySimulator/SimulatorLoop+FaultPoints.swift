@@ -127,12 +127,9 @@ extension SimulatorLoop {
     endFaults(connection)
     guard shared.faults.concerns(.idle) else { return }
     if connection.faults == nil { connection.faults = ConnectionFaults(now: now) }
-    guard connection.isReady, connection.http.openStreams == 0,
-      connection.faults?.closesAt == nil
+    guard connection.isReady, connection.http.openStreams == 0, connection.faults?.closesAt == nil
     else { return }
-    for decision in shared.faults.decide(event(.idle, connection)) {
-      apply(decision, connection)
-    }
+    for decision in shared.faults.decide(event(.idle, connection)) { apply(decision, connection) }
   }
 
   /// Whether `tick` must be called: from the first fault on, because its effects may have to be undone.

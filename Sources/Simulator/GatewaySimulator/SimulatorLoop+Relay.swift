@@ -26,8 +26,7 @@ extension SimulatorLoop {
       expiration: push.expiration.map { $0.decimal == 0 ? "0" : "set" } ?? "absent",
       bodyBytes: request.pointee.bodyTotal,
       fields: (0..<request.pointee.keptFields).map { request.pointee.name($0).text })
-    relay.take(
-      RelayedPush(request, facts, own: own, identifier: push.identifier, now: now))
+    relay.take(RelayedPush(request, facts, own: own, identifier: push.identifier, now: now))
   }
 
   /// Passes on the responses of the real gateway.
@@ -130,8 +129,7 @@ extension SimulatorLoop {
       return answer
     case .custom(let custom):
       let body = try? JSONDocument(custom.body).root
-      var answer = GatewayAnswer(
-        .answered, status: custom.status, reason: body?["reason"]?.string)
+      var answer = GatewayAnswer(.answered, status: custom.status, reason: body?["reason"]?.string)
       let names = custom.headers.map(\.name)
       answer.identifier = !names.contains("apns-id") ? .missing : isEchoed ? .echoed : .made
       answer.hasUniqueID = names.contains("apns-unique-id")

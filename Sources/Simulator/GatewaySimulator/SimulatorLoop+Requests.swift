@@ -43,8 +43,7 @@ extension SimulatorLoop {
     let kind = Self.kind(of: push, on: connection)
     var reply: ChannelReply?
     let isReadable = request.pointee.headerListSize <= connection.headerListLimit
-    let judgement =
-      isReadable ? judge(push, kind, connection, &reply) : PushJudgement()
+    let judgement = isReadable ? judge(push, kind, connection, &reply) : PushJudgement()
     if judgement.isAuthenticated { connection.isAuthenticated = true }
     let id = identify(request, push, connection.role, kind)
     var plan =
@@ -69,9 +68,7 @@ extension SimulatorLoop {
   /// With a limited capacity the gateway processes one request at a time, across all loops.
   private func queue(_ plan: inout AnswerPlan) {
     let (capacity, most, now) = (known.rules.capacity, known.rules.queue, now)
-    let wait = shared.world.withExchange {
-      $0.work.take(capacity: capacity, most: most, now: now)
-    }
+    let wait = shared.world.withExchange { $0.work.take(capacity: capacity, most: most, now: now) }
     if let wait {
       plan.delay += wait
     } else {
@@ -145,9 +142,7 @@ extension SimulatorLoop {
     if let refusal = judgement.refusal {
       return AnswerPlan(verdict: .refused(refusal), delay: delay)
     }
-    guard let reply else {
-      return AnswerPlan(verdict: .accepted, delay: delay, isProcessed: true)
-    }
+    guard let reply else { return AnswerPlan(verdict: .accepted, delay: delay, isProcessed: true) }
     var headers = [(name: "apns-request-id", value: Answers.identifier(in: request))]
     if let id = reply.channelID { headers.append(("apns-channel-id", id)) }
     if !reply.body.isEmpty { headers.append(("content-type", "application/json")) }
@@ -215,8 +210,7 @@ extension SimulatorLoop {
     else { return nil }
     let digits = Array(token.prefix(1_024)).map { (0x41...0x46).contains($0) ? $0 | 0x20 : $0 }
     let app = Array(topic.dropLast(types.suffixLength(of: type)))
-    let isTaken = shared.world.takes(
-      token: digits, app: app, kind, device?.budgets, now: wallNow)
+    let isTaken = shared.world.takes(token: digits, app: app, kind, device?.budgets, now: wallNow)
     return isTaken ? nil : kind
   }
 

@@ -188,8 +188,7 @@ final class SimulatorLoop {
       shared.commands.wakeup.clear()
       for command in shared.commands.drain() { handle(command) }
     case Self.relayToken where relay != nil: relay?.socketReady(event)
-    case ..<Self.firstConnectionToken:
-      accept(Int(event.token - Self.firstListenerToken))
+    case ..<Self.firstConnectionToken: accept(Int(event.token - Self.firstListenerToken))
     default:
       guard let connection = connections[Int(event.token - Self.firstConnectionToken)] else {
         return
@@ -216,8 +215,7 @@ final class SimulatorLoop {
   }
 
   private func endIdleConnections() {
-    guard !settings.isFast, known.rules.idleTimeout > 0,
-      now >= lastIdleCheck + Self.tickInterval
+    guard !settings.isFast, known.rules.idleTimeout > 0, now >= lastIdleCheck + Self.tickInterval
     else { return }
     lastIdleCheck = now
     for case let connection? in connections {

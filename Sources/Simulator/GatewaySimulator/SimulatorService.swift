@@ -66,8 +66,7 @@ public final class Simulator {
     devFolder = settings.devFolder
     try devFolder?.complete()
     let trust = try settings.clientRoots.map {
-      ClientTrust(
-        roots: try File.read($0), admitsBroken: settings.rules.badCertificate != .alert)
+      ClientTrust(roots: try File.read($0), admitsBroken: settings.rules.badCertificate != .alert)
     }
     let identity = try TLSIdentity.load(
       certificate: settings.certificate, key: settings.certificateKey)
@@ -93,8 +92,7 @@ public final class Simulator {
     for (number, share) in shares.enumerated() {
       var listeners: [GatewayListener] = []
       for place in plans.indices {
-        let socket = try Socket.listening(
-          on: plans[place].address, sharesPort: settings.loops > 1)
+        let socket = try Socket.listening(on: plans[place].address, sharesPort: settings.loops > 1)
         // Loops after the first share its port.
         if let bound = socket.localAddress { plans[place].address = bound }
         for other in plans.indices where plans[other].samePortAs == place {
@@ -126,8 +124,7 @@ public final class Simulator {
         throw ServiceFailure("\(path): \(error)")
       }
     }
-    let faults = FaultControl(
-      seed: settings.faultSeed ?? script?.seed ?? 1, identity: identity)
+    let faults = FaultControl(seed: settings.faultSeed ?? script?.seed ?? 1, identity: identity)
     try faults.add(script?.rules ?? [])
     return faults
   }

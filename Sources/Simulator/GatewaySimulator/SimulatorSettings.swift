@@ -223,8 +223,7 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
     try readFiles(values)
     listenSandbox = further(listenSandbox, "listen-sandbox", values)
     listenManagement = further(listenManagement, "listen-management", values)
-    listenManagementSandbox = further(
-      listenManagementSandbox, "listen-management-sandbox", values)
+    listenManagementSandbox = further(listenManagementSandbox, "listen-management-sandbox", values)
     guard Self.isLoopback(admin.host) else {
       throw values.error("admin", "must be a loopback address, not \(admin.host)")
     }

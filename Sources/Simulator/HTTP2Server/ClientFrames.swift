@@ -34,8 +34,7 @@ struct FrameHead {
   }
 
   func write(into buffer: inout ByteBuffer) {
-    let word =
-      UInt64(length) << 40 | UInt64(type) << 32 | UInt64(flags) << 24 | UInt64(stream >> 8)
+    let word = UInt64(length) << 40 | UInt64(type) << 32 | UInt64(flags) << 24 | UInt64(stream >> 8)
     withUnsafeBytes(of: word.bigEndian) { buffer.append($0) }
     buffer.append(UInt8(truncatingIfNeeded: stream))
   }

@@ -79,6 +79,8 @@ public final class HTTP2ServerConnection {
   /// Handles a poller event. `flush()` must follow in the same turn.
   public func socketReady(readable: Bool, writable: Bool, hangup: Bool) {
     guard !isClosed else { return }
+    channel.begin(scratch)
+    defer { channel.end(scratch) }
     do {
       guard readable || hangup else { return }
       if channel.isReadingPaused {
@@ -163,13 +165,14 @@ public final class HTTP2ServerConnection {
   /// Encodes, encrypts and writes what is queued, with one system call.
   public func flush() {
     guard isConnected, !isClosed else { return }
+    channel.begin(scratch)
+    defer { channel.end(scratch) }
     do {
       var hasMore = channel.bytesWaiting < SecureChannel.waitingLimit
       var encrypted = channel.bytesWaiting
       while hasMore, encrypted < SecureChannel.waitingLimit {
         scratch.outgoing.removeAll()
-        hasMore = try session.produceOutput(
-          into: &scratch.outgoing, upTo: SecureChannel.recordSize)
+        hasMore = try session.produceOutput(into: &scratch.outgoing, upTo: SecureChannel.recordSize)
         try channel.encrypt(scratch.outgoing.bytes)
         encrypted += scratch.outgoing.count
       }
@@ -179,7 +182,6 @@ public final class HTTP2ServerConnection {
       return
     }
     guard channel.bytesWaiting == 0 else { return }
-    if session.openStreams == 0 { channel.releaseBuffers() }
     guard !staysOpen else { return }
     if endsWhenIdle, session.openStreams == 0 {
       end(nil)

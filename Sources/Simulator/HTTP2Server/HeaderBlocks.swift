@@ -146,8 +146,7 @@ struct HeaderBlocks: ~Copyable {
   // MARK: Reading
 
   private mutating func decode(
-    _ block: UnsafeRawBufferPointer, _ request: UnsafeMutablePointer<ServerRequest>,
-    isRequest: Bool
+    _ block: UnsafeRawBufferPointer, _ request: UnsafeMutablePointer<ServerRequest>, isRequest: Bool
   ) -> Bool {
     var told = ToldRequest(isPlain: isRequest)
     scratch.literals.removeAll()
@@ -186,9 +185,7 @@ struct HeaderBlocks: ~Copyable {
     let place = told.count
     told.count += 1
     let canRepeat = position >= updates && place < RepeatedField.places
-    if canRepeat,
-      let count = repeated[place].length(in: block, at: position, decoder.generation)
-    {
+    if canRepeat, let count = repeated[place].length(in: block, at: position, decoder.generation) {
       position += count
       if place == 0 { decoder.passField() }
       told.take(

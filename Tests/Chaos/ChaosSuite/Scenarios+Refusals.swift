@@ -155,7 +155,7 @@ extension Scenario {
   private static let credentials = 2
 
   /// Ways in which a connection ends, or is unusable, without an accepted push. GOAWAY about a credential and
-  /// ExpiredProviderToken delay pushes for longer than a run lasts: `Tests/Services/SenderTests` covers those.
+  /// ExpiredProviderToken delay pushes for longer than a run lasts: `Tests/Sender/SenderTests` covers those.
   private static let endings: [(name: String, rules: JSONValue)] = [
     (
       "IdleTimeout to every request",

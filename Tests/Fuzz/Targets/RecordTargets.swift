@@ -92,19 +92,18 @@ extension FuzzTarget {
       var schedule = MintSchedule()
       schedule.read(found, at: 0)
       schedule.requested(.refused, now: now)
-      guard case .mint(let order) = schedule.step(now: now) else {
+      guard case .mint(let minted) = schedule.step(now: now) else {
         if age >= MintSchedule.renewalAge { return "no token ever again" }
         continue
       }
       if (0..<MintSchedule.shortestInterval).contains(age) {
         return "minted again within 20 minutes"
       }
-      if order.issuedAt > now { return "a token of the future is minted" }
-      if case .own = found, order.generation <= stamp.generation { return "a generation again" }
-      guard Int64(exactly: order.generation) != nil else {
+      if minted.issuedAt > now { return "a token of the future is minted" }
+      if case .own = found, minted.generation <= stamp.generation { return "a generation again" }
+      guard Int64(exactly: minted.generation) != nil else {
         return "a generation that no record holds"
       }
-      let minted = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
       schedule.published(minted, at: 1)
       for later in [0, 600, MintSchedule.shortestInterval - 1] {
         schedule.requested(.refused, now: now + later)

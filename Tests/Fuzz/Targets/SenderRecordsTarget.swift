@@ -70,8 +70,8 @@ private final class HostileLoop {
     dispatcher.beginTurn(now: now, wall: wall)
     for pool in take(&lookUps) { tell { $0.lookedUp(pool, [Self.address]) } }
     for connection in take(&opened) {
-      tell { $0.connected(connection) }
-      tell { $0.settings(connection, limit: 8) }
+      tell { $0.handle(.connected, of: connection) }
+      tell { $0.handle(.settings(limit: 8), of: connection) }
     }
     dispatcher.expireDeadlines()
     perform()
@@ -80,7 +80,7 @@ private final class HostileLoop {
     perform()
     for (slot, _) in take(&streams) { answer(slot) }
     for (connection, isFailure) in take(&ended) {
-      tell { $0.closed(connection, isFailure: isFailure) }
+      tell { $0.handle(.closed(isFailure: isFailure), of: connection) }
     }
     _ = dispatcher.upkeep()
     perform()
@@ -163,13 +163,13 @@ private final class HostileLoop {
       switch action {
       case .send(let slot, let connection): streams.append((slot, connection))
       case .reset(let slot, _): resets.append(slot)
-      case .delivered(let slot), .receipt(let slot, _, _, _), .feedback(let slot, _),
+      case .delivered(let slot, _), .receipt(let slot, _, _, _, _), .feedback(let slot, _),
         .park(let slot, _, _), .returnToLane(let slot, _),
         .deadLetter(let slot, _, _, _):
         dispatcher.acknowledged(dispatcher.push(slot).origin)
       case .lookUp(let pool, _): lookUps.append(pool)
       case .open(let connection): opened.append(connection)
-      case .ping(let connection): dispatcher.ponged(connection)
+      case .ping(let connection): dispatcher.handle(.ponged, of: connection)
       case .close(let connection): ended.append((connection, false))
       case .abandon(let connection): ended.append((connection, true))
       default: break

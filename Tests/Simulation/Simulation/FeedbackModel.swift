@@ -175,7 +175,6 @@ final class FeedbackModel: GroupProcess {
 
   var isIdle: Bool { machine.isIdle && refuted.isEmpty }
 
-  /// What was produced and not yet stored is stored by the time that the process is gone, or never.
   func crash(_ world: inout World) {
     guard storedAt != nil else { return }
     for record in outgoing.prefix(world.chance.below(outgoing.count + 1)) {
@@ -289,31 +288,18 @@ final class FeedbackModel: GroupProcess {
   private func judge(_ world: inout World) {
     hasJudged = true
     var marks = DeviceMarks<DeviceOfApp>(clockSkew: 0)
-    for job in jobs where job.partition < 2 {
-      let record = world.devices.answers[job.partition][Int(job.offset)]
-      let known = marks.state(record.key) ?? states[record.key] ?? DeviceState()
-      _ = marks.judge(record.answer, record.key, known)
-    }
-    var releases: [DeviceOfApp: DeviceRelease] = [:]
-    var usable: Set<DeviceOfApp> = []
-    for job in jobs where job.partition >= 2 {
-      let fact = world.devices.registrations[job.partition - 2][Int(job.offset)]
-      let known = marks.state(fact.key) ?? states[fact.key] ?? DeviceState()
-      guard let release = known.release(by: fact.presence, received: fact.presence.time) else {
-        continue
-      }
-      releases[fact.key] = release
-      if release.reason == .removed {
-        marks.note(DeviceState.Mark(removedAt: release.at), fact.key, known)
+    for job in jobs {
+      if job.partition < 2 {
+        let record = world.devices.answers[job.partition][Int(job.offset)]
+        _ = marks.judge(record.answer, record.key, state(record.key))
       } else {
-        usable.insert(fact.key)
+        let fact = world.devices.registrations[job.partition - 2][Int(job.offset)]
+        marks.release(
+          by: fact.presence, received: fact.presence.time, fact.key, state(fact.key))
       }
     }
-    outgoing = marks.marks.filter { !usable.contains($0.device) }.map {
-      .init(key: $0.device, mark: $0.mark, release: $0.mark.isRemoval ? releases[$0.device] : nil)
-    }
-    for key in usable.sorted() {
-      outgoing.append(.init(key: key, mark: nil, release: releases[key]))
+    outgoing = marks.publications().map {
+      .init(key: $0.device, mark: $0.mark, release: $0.release)
     }
     for record in outgoing where world.devices.isRefuted(record, before: takenAt) {
       world.kafka.fail("device \(record.key.device) is called invalid, and was registered later")
@@ -321,6 +307,8 @@ final class FeedbackModel: GroupProcess {
     if machine.rounds.refuting.isDue { refute() }
     machine.judged(following: outgoing.count)
   }
+
+  private func state(_ key: DeviceOfApp) -> DeviceState { states[key] ?? DeviceState() }
 
   private func refute() {
     let said = Set(outgoing.map(\.key))

@@ -119,8 +119,6 @@ struct ConnectionModel {
     return outbox.removeFirst().message
   }
 
-  var nextAt: UInt64? { outbox.first?.at }
-
   private mutating func send(
     _ message: GatewayMessage, now: UInt64, _ chance: inout SeededGenerator
   ) {

@@ -2,7 +2,8 @@
 
 /// A consumer group as its coordinator sees it: whose partitions are whose, what is committed, who went on too slowly.
 struct GroupModel {
-  enum Kind: Int { case ingest, signer, feedback, sender, scheduler }
+  /// In the order of their turns.
+  enum Kind: Int, CaseIterable { case signer, ingest, sender, feedback, scheduler }
 
   private enum Phase {
     case stable
@@ -61,4 +62,8 @@ struct GroupModel {
 /// A process that is a member of a group.
 protocol GroupProcess: AnyObject {
   var member: MemberModel { get set }
+
+  func turn(_ world: inout World)
+  /// What was produced and not yet stored is stored by the time that the process is gone, or never.
+  func crash(_ world: inout World)
 }

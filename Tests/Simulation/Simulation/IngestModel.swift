@@ -41,7 +41,6 @@ final class IngestModel: GroupProcess {
 
   var isIdle: Bool { machine.count == 0 }
 
-  /// What was produced and not yet stored is stored by the time that the process is gone, or never.
   func crash(_ world: inout World) {
     for record in outgoing where !record.isStored && world.chance.oneIn(2) { store(record, &world) }
   }

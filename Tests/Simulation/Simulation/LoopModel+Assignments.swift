@@ -69,10 +69,7 @@ extension LoopModel {
     _ grant: Assignments<Int>.Grant, _ assignment: GroupAssignment<Int>, _ world: inout World
   ) {
     let state = world.kafka[grant.partition]
-    let number = dispatcher.granted(
-      GrantedPartition(
-        topicKind: state.topicKind, resume: grant.resume, window: grant.window,
-        windowDeadline: grant.windowDeadline))
+    let number = dispatcher.granted(GrantedPartition(grant, state.topicKind))
     // Nothing is known to be done: what the owner before sent is not looked for.
     if grant.resume.next ?? 0 == 0 { withoutWindow.insert(number) }
     if number != places.count { preconditionFailure("partitions are numbered in their order") }

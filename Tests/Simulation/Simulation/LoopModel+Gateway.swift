@@ -18,7 +18,7 @@ extension LoopModel {
       if world.isCalm { connections[id]!.model.recover(now: world.now, &world.chance) }
       collectAccepted(id, &world)
       while let message = connections[id]?.model.receive(now: world.now) {
-        dispatcher.touched(id, limit: connections[id]!.limit)
+        dispatcher.handle(.touched(limit: connections[id]!.limit), of: id)
         process(message, id, &world)
         perform(&world)
       }
@@ -36,10 +36,10 @@ extension LoopModel {
   func process(_ message: GatewayMessage, _ id: ConnectionID, _ world: inout World) {
     world.kafka.note("sender \(number), pool \(id.pool), connection \(id.index): \(message)")
     switch message {
-    case .connected: dispatcher.connected(id)
+    case .connected: dispatcher.handle(.connected, of: id)
     case .settings(let limit):
       connections[id]!.limit = limit
-      dispatcher.settings(id, limit: limit)
+      dispatcher.handle(.settings(limit: limit), of: id)
     case .accepted(let slot):
       guard end(slot, id) else { return }
       noteAccepted(slot, by: id.pool, world.now)
@@ -56,8 +56,8 @@ extension LoopModel {
         unanswered(slot, isUnprocessed: true, isLost: false, &world)
         perform(&world)
       }
-      dispatcher.goAway(id, reason)
-    case .pong: dispatcher.ponged(id)
+      dispatcher.handle(.goAway(reason), of: id)
+    case .pong: dispatcher.handle(.ponged, of: id)
     case .lost: lose(id, isFailure: true, &world)
     }
   }
@@ -98,7 +98,7 @@ extension LoopModel {
     }
     collectAccepted(id, &world)
     connections[id] = nil
-    dispatcher.closed(id, isFailure: isFailure)
+    dispatcher.handle(.closed(isFailure: isFailure), of: id)
     perform(&world)
   }
 
@@ -119,8 +119,8 @@ extension LoopModel {
     case .reset(let slot, let id):
       connections[id]?.model.cancel(slot)
       if connections[id]?.open.contains(slot) == true { cancelled.append((slot, id)) }
-    case .delivered(let slot): put(.receipt(.delivered), slot, &world)
-    case .receipt(let slot, let outcome, let cause, _):
+    case .delivered(let slot, _): put(.receipt(.delivered), slot, &world)
+    case .receipt(let slot, let outcome, let cause, _, _):
       judgeSuppressed(slot, cause, &world)
       put(.receipt(outcome), slot, &world)
     case .feedback(let slot, let answer): feedback(slot, answer, &world)
@@ -225,16 +225,15 @@ extension LoopModel {
   }
 
   func open(_ id: ConnectionID, _ world: inout World) {
-    let peer = dispatcher.connection(id).address
     let isCertificate =
       if case .certificate? = dispatcher.standing(ofPool: id.pool)?.credential { true } else {
         false
       }
-    let address = world.addresses.firstIndex(of: peer) ?? 0
+    let address = world.addresses.firstIndex(of: dispatcher.connection(id).address) ?? 0
     connections[id] = Connected(
       model: ConnectionModel(
         address: address, isCertificate: isCertificate, mood: world.mood, now: world.now,
-        &world.chance), address: peer)
+        &world.chance))
     noteConnect(id.pool, to: address, &world)
   }
 

@@ -21,7 +21,7 @@ extension LoopModel {
       Outgoing(
         what: what, notification: push.notification, origin: dispatcher.push(slot).origin,
         place: push.place, log: push.log, storedAt: stored,
-        acknowledgedAt: stored + UInt64(world.chance.within(1...late)), isRefused: refused > 0))
+        acknowledgedAt: stored + UInt64(world.chance.within(1...late))))
   }
 
   func acknowledge(_ world: inout World) {
@@ -64,7 +64,6 @@ extension LoopModel {
     world.kafka.settle(record.place, record.origin.offset, log: record.log)
   }
 
-  /// What was produced and not yet stored is stored by the time that the process is gone, or never.
   func crash(_ world: inout World) {
     for record in outgoing where !record.isStored && world.chance.oneIn(2) { store(record, &world) }
     for number in connections.keys { collectAccepted(number, &world) }

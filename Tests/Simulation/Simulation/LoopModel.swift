@@ -26,7 +26,6 @@ final class LoopModel: GroupProcess {
 
   struct Connected {
     var model: ConnectionModel
-    var address: PeerAddress
     var token: ProviderTokenStamp?
     var open: Set<UInt32> = []
     /// When it first refused a push.
@@ -54,8 +53,6 @@ final class LoopModel: GroupProcess {
     /// When Kafka has it, and when the acknowledgement is here.
     var storedAt: UInt64
     var acknowledgedAt: UInt64
-    /// Kafka refused it at first.
-    var isRefused = false
     var isStored = false
   }
 
@@ -198,7 +195,7 @@ final class LoopModel: GroupProcess {
       news.append(DeviceNews(record.key.device, app: record.key.app, .production, said))
     }
     marksRead = world.devices.marks.count
-    dispatcher.update(news)
+    dispatcher.update(.devices(news))
   }
 
   private func knownRelease(_ key: DeviceOfApp) -> Int64 {
@@ -318,7 +315,7 @@ final class LoopModel: GroupProcess {
       let machine = dispatcher.connection(id).machine
       return "\(id.pool): \(machine.state) \(machine.openStreams)"
     }
-    let waiting = dispatcher.pools.compactMap { dispatcher.standing(ofPool: $0) }.map {
+    let waiting = dispatcher.poolNumbers.compactMap { dispatcher.standing(ofPool: $0) }.map {
       "\($0.inLine)+\($0.heldForApp)+\($0.heldForConnection)"
     }
     return

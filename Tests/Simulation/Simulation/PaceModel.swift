@@ -66,7 +66,7 @@ extension LoopModel {
     toldHolds = world.schedule.holds
     var pauses = Pauses(settings.lanes)
     pauses.campaigns = toldHolds
-    dispatcher.update(pauses)
+    dispatcher.update(.pauses(pauses))
     perform(&world)
   }
 
@@ -82,7 +82,7 @@ extension LoopModel {
     guard let paces = world.paces.paces else { return }
     if paces != toldPaces {
       toldPaces = paces
-      dispatcher.update(paces)
+      dispatcher.update(.paces(paces))
       perform(&world)
     }
     let topicKinds = world.kafka.partitions.map(\.topicKind)
@@ -91,7 +91,7 @@ extension LoopModel {
       ofRetries: topicKinds.count { !$0.isLane })
     if totals != toldTotals {
       toldTotals = totals
-      dispatcher.update(totals)
+      dispatcher.update(.partitions(totals))
     }
   }
 

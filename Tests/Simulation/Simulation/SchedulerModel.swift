@@ -298,8 +298,9 @@ final class SchedulerModel: GroupProcess {
         question = (partitions, world.now + UInt64(world.schedule.chance.within(1...delay)))
       case .load(let partition, let after, let through, let limit):
         load(Int(partition), after, through, limit, &world)
-      case .release(let slot): guard release(slot, &world) else { return }
-      case .end(let slot): guard end(slot, &world) else { return }
+      case .release(let slot), .end(let slot):
+        guard hasRoom(&world) else { return machine.postponed(slot) }
+        if case .release = action { release(slot, &world) } else { end(slot, &world) }
       }
     }
   }
@@ -318,12 +319,8 @@ final class SchedulerModel: GroupProcess {
   /// True if the client has room for another record.
   func hasRoom(_ world: inout World) -> Bool { world.isCalm || !world.schedule.chance.oneIn(200) }
 
-  private func release(_ slot: Int, _ world: inout World) -> Bool {
+  private func release(_ slot: Int, _ world: inout World) {
     let entry = machine.entry(slot)
-    guard hasRoom(&world) else {
-      machine.postponed(slot)
-      return false
-    }
     guard
       case .request(let work, let accepted, let requeuedAt)? = ScheduleModel.Value(
         text: entry.content)
@@ -340,20 +337,14 @@ final class SchedulerModel: GroupProcess {
     request.schedule!.written = clock
     request.schedule!.released = (accepted, requeuedAt)
     produce(.release(request, work: work), .request(slot: slot, round: round), &world)
-    return true
   }
 
-  private func end(_ slot: Int, _ world: inout World) -> Bool {
+  private func end(_ slot: Int, _ world: inout World) {
     let entry = machine.entry(slot)
-    guard hasRoom(&world) else {
-      machine.postponed(slot)
-      return false
-    }
     let record = ScheduleModel.Record(key: entry.key.text, value: nil, ends: entry.row.identity)
     produce(
       .record(record, partition: Int(entry.partition)), .tombstone(slot: slot, round: round),
       &world)
-    return true
   }
 
   /// Writes again what counts and would be dropped by compaction.
@@ -455,7 +446,6 @@ final class SchedulerModel: GroupProcess {
     }
   }
 
-  /// Records that were produced and not yet stored are stored by the time that the process is gone, or never.
   func crash(_ world: inout World) {
     for record in onTheWay(&world) { store(record.what, &world) }
   }

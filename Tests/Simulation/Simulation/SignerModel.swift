@@ -195,9 +195,7 @@ final class SignerModel: GroupProcess {
       guard let work = machine.work(place, wall: seconds(world)) else { continue }
       if work.clears { produce(.init(key: key, stamp: nil), minted: nil, &world) }
       switch work.step {
-      case .mint(let order):
-        let stamp = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
-        produce(.init(key: key, stamp: stamp), minted: world.now, &world)
+      case .mint(let stamp): produce(.init(key: key, stamp: stamp), minted: world.now, &world)
       case .publish(let stamp): produce(.init(key: key, stamp: stamp), minted: nil, &world)
       }
     }

@@ -23,17 +23,11 @@ extension Simulation {
   }
 
   /// A process that can do nothing more starts again.
-  mutating func replaceSchedulers() {
-    for index in schedulers.indices
-    where schedulers[index].member.hasLeft || schedulers[index].hasFailed {
-      if schedulers[index].hasFailed { world[.scheduler].wantRebalance(at: world.now + 3_000) }
-      replaceScheduler(index)
+  mutating func replaceFailedSchedulers() {
+    for index in schedulers.indices where schedulers[index].hasFailed {
+      world[.scheduler].wantRebalance(at: world.now + 3_000)
+      replace(.scheduler, index)
     }
-  }
-
-  mutating func replaceScheduler(_ index: Int) {
-    schedulers[index].crash(&world)
-    schedulers[index] = newScheduler(index)
   }
 
   mutating func troubleWithSchedule() {
@@ -184,7 +178,7 @@ extension Simulation {
     world.kafka.note("database \(place) is \(copy == nil ? "empty" : "an older one")")
     world.schedule.databases[place] = copy ?? ScheduleDatabase()
     for index in schedulers.indices where index % world.schedule.databases.count == place {
-      replaceScheduler(index)
+      replace(.scheduler, index)
     }
     world[.scheduler].wantRebalance(at: world.now + 3_000)
   }

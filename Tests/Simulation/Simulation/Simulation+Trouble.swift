@@ -186,43 +186,15 @@ extension Simulation {
     switch world.chance.below(4) {
     case 0, 1:
       world.kafka.note("\(kind) \(index) is killed")
-      kill(kind, index)
+      replace(kind, index)
       world[kind].wantRebalance(at: world.now + patience)
     case 2:
       world.kafka.note("\(kind) \(index) is stopped")
-      process(kind, index).member.stop()
+      processes(kind)[index].member.stop()
     default:
       world.kafka.note("\(kind) \(index) stands still")
-      process(kind, index).member.stalledUntil = world.now + 4 * patience
+      processes(kind)[index].member.stalledUntil = world.now + 4 * patience
       world[kind].wantRebalance(at: world.now + patience)
-    }
-  }
-
-  private func process(_ kind: GroupModel.Kind, _ index: Int) -> any GroupProcess {
-    switch kind {
-    case .ingest: ingest[index]
-    case .signer: signers[index]
-    case .feedback: feedback[index]
-    case .sender: senders[index]
-    case .scheduler: schedulers[index]
-    }
-  }
-
-  private mutating func kill(_ kind: GroupModel.Kind, _ index: Int) {
-    switch kind {
-    case .ingest:
-      ingest[index].crash(&world)
-      ingest[index] = IngestModel()
-    case .signer:
-      signers[index].crash(&world)
-      signers[index] = newSigner()
-    case .feedback:
-      feedback[index].crash(&world)
-      feedback[index] = FeedbackModel()
-    case .sender:
-      senders[index].crash(&world)
-      senders[index] = newSender()
-    case .scheduler: replaceScheduler(index)
     }
   }
 

@@ -96,17 +96,13 @@ public struct Simulation {
     if !world.isCalm { trouble() }
     let isUnavailable = world.mood.whole == .unavailable
     world.unavailableSince = isUnavailable ? world.unavailableSince ?? world.now : nil
-    for process in signers where isAwake(process) { process.turn(&world) }
-    for process in ingest where isAwake(process) { process.turn(&world) }
-    for process in senders where isAwake(process) { process.turn(&world) }
-    for process in feedback where isAwake(process) { process.turn(&world) }
-    for process in schedulers where isAwake(process) { process.turn(&world) }
+    for kind in GroupModel.Kind.allCases {
+      for process in processes(kind) where process.member.stalledUntil <= world.now {
+        process.turn(&world)
+      }
+    }
     replaceStopped()
-    world[.sender].turn(senders, now: world.now)
-    world[.ingest].turn(ingest, now: world.now)
-    world[.signer].turn(signers, now: world.now)
-    world[.feedback].turn(feedback, now: world.now)
-    if world.schedule.isOn { world[.scheduler].turn(schedulers, now: world.now) }
+    for kind in GroupModel.Kind.allCases { world[kind].turn(processes(kind), now: world.now) }
     if steps % 200 == 0 { judgeWaits() }
   }
 
@@ -116,10 +112,6 @@ public struct Simulation {
     let longest = world.sick == nil ? 20_000 : 500
     let pauses = world.theme == .tokens ? 20 : 200
     return UInt64(world.chance.oneIn(pauses) ? world.chance.below(longest) : world.chance.below(30))
-  }
-
-  private func isAwake(_ process: any GroupProcess) -> Bool {
-    process.member.stalledUntil <= world.now
   }
 
   /// Runs so many steps, then until everything has its outcome.
@@ -174,19 +166,35 @@ public struct Simulation {
     SignerModel(keys: Self.credentials.count, skew: world.chance.within(-5_000...5_000))
   }
 
+  func processes(_ kind: GroupModel.Kind) -> [any GroupProcess] {
+    switch kind {
+    case .signer: signers
+    case .ingest: ingest
+    case .sender: senders
+    case .feedback: feedback
+    case .scheduler: schedulers
+    }
+  }
+
+  /// A process is gone, and another one takes its place.
+  mutating func replace(_ kind: GroupModel.Kind, _ index: Int) {
+    processes(kind)[index].crash(&world)
+    switch kind {
+    case .signer: signers[index] = newSigner()
+    case .ingest: ingest[index] = IngestModel()
+    case .sender: senders[index] = newSender()
+    case .feedback: feedback[index] = FeedbackModel()
+    case .scheduler: schedulers[index] = newScheduler(index)
+    }
+  }
+
   /// Processes that were told to stop and have left start again.
   private mutating func replaceStopped() {
-    for index in senders.indices where senders[index].member.hasLeft {
-      senders[index].crash(&world)
-      senders[index] = newSender()
+    for kind in GroupModel.Kind.allCases {
+      for (index, process) in processes(kind).enumerated() where process.member.hasLeft {
+        replace(kind, index)
+      }
     }
-    for index in ingest.indices where ingest[index].member.hasLeft { ingest[index] = IngestModel() }
-    for index in feedback.indices where feedback[index].member.hasLeft {
-      feedback[index] = FeedbackModel()
-    }
-    for index in signers.indices where signers[index].member.hasLeft {
-      signers[index] = newSigner()
-    }
-    replaceSchedulers()
+    replaceFailedSchedulers()
   }
 }

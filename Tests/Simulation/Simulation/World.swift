@@ -65,9 +65,9 @@ struct World {
   var owners: SeededGenerator
   var kafka = KafkaModel()
   var groups = [
-    GroupModel(.ingest, partitions: 3), GroupModel(.signer, partitions: 1),
-    GroupModel(.feedback, partitions: 4),
+    GroupModel(.signer, partitions: 1), GroupModel(.ingest, partitions: 3),
     GroupModel(.sender, partitions: KafkaModel.topicKinds.count),
+    GroupModel(.feedback, partitions: 4),
     GroupModel(.scheduler, partitions: ScheduleModel.partitions),
   ]
   var requests = RequestsModel()

@@ -58,11 +58,9 @@ struct SimulatedSigner {
   /// One turn.
   ///
   /// - Parameter latency: milliseconds that the broker takes for a record.
-  /// - Returns: a record that was appended to the topic now, and whether a token was minted.
-  mutating func turn(
-    _ topic: [TopicRecord], now: Int64, latency: Int64
-  ) -> (appended: TopicRecord?, minted: ProviderTokenStamp?) {
-    guard isOwner else { return (nil, nil) }
+  /// - Returns: a record that was appended to the topic now.
+  mutating func turn(_ topic: [TopicRecord], now: Int64, latency: Int64) -> TopicRecord? {
+    guard isOwner else { return nil }
     var appended: TopicRecord?
     if let record = pending, now >= record.appendsAt {
       pending = nil
@@ -71,24 +69,21 @@ struct SimulatedSigner {
     }
     if now >= fencedAt {
       killed()
-      return (appended, nil)
+      return appended
     }
     while position < topic.count {
       schedule.read(.own(topic[position].stamp, isComplete: true), at: Int64(position))
       position += 1
     }
-    guard now >= caughtUpAt, pending == nil else { return (appended, nil) }
+    guard now >= caughtUpAt, pending == nil else { return appended }
     switch schedule.step(now: seconds(now)) {
-    case .mint(let order):
-      let stamp = ProviderTokenStamp(issuedAt: order.issuedAt, generation: order.generation)
-      pending = (stamp, now + latency, now)
-      return (appended, stamp)
+    case .mint(let stamp): pending = (stamp, now + latency, now)
     case .publish(let stamp):
       // One that it has, again: after a record of a signer that did not know yet that it is none.
       let known = topic.first { $0.stamp.issuedAt == stamp.issuedAt }
       pending = (stamp, now + latency, known?.mintedAt ?? now)
-      return (appended, nil)
-    case nil: return (appended, nil)
+    case nil: break
     }
+    return appended
   }
 }

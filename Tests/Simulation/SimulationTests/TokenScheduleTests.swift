@@ -55,8 +55,6 @@ private struct Fleet {
   /// Since when there has been an owner, and no trouble with the topic.
   private var calmSince: Int64
   private var topicIsDownUntil: Int64 = 0
-  /// Tokens that were signed, also those that never reached the topic.
-  private(set) var orders = 0
   /// Until when there may be a second owner, or a record on its way that the next owner cannot see.
   private var overlapUntil: Int64 = 0
   private(set) var elections = 0
@@ -133,9 +131,7 @@ private struct Fleet {
     // While the broker is down a record waits in the producer.
     let latency =
       max(0, topicIsDownUntil - now) + Int64(random.oneIn(50) ? random.below(30_000) : 20)
-    let (appended, minted) = signers[index].turn(topic, now: now, latency: latency)
-    if minted != nil { orders += 1 }
-    guard let appended else { return }
+    guard let appended = signers[index].turn(topic, now: now, latency: latency) else { return }
     // Beyond trouble nobody mints within 20 minutes of the last token, whoever minted that.
     let isNew = !topic.contains { $0.stamp.issuedAt == appended.stamp.issuedAt }
     if isNew, let last = topic.last, now > overlapUntil {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 public import EmbeddedKafka
-import EventLoop
 import Glibc
 public import Kafka
 
@@ -127,16 +126,10 @@ public final class KafkaFixture {
   public func read(
     _ topic: String, count: Int, timeoutMilliseconds: UInt64 = 10_000
   ) throws -> [ReadRecord] {
-    let tail = try KafkaTail(configuration, topic: topic, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 500)
     var records: [ReadRecord] = []
-    let deadline = MonotonicClock.milliseconds() + timeoutMilliseconds
-    while records.count < count && MonotonicClock.milliseconds() < deadline {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count { records.append(ReadRecord(batch[index])) }
-      batch.release()
-    }
+    try configuration.read(
+      topic, withinMilliseconds: timeoutMilliseconds, { records.append(ReadRecord($0)) },
+      until: { _ in records.count >= count })
     return records
   }
 
@@ -149,22 +142,6 @@ public final class KafkaFixture {
     defer { producer.close() }
     return try produce(
       producer, producer.topic(named: topic), key: key, value: value, headers: headers)
-  }
-
-  /// Everything that is on a topic.
-  public func readAll(_ topic: String) throws -> [ReadRecord] {
-    let tail = try KafkaTail(configuration, topic: topic, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 500)
-    var records: [ReadRecord] = []
-    let isCaughtUp = eventually(withinMilliseconds: 20_000) {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count { records.append(ReadRecord(batch[index])) }
-      batch.release()
-      return tail.isCaughtUp
-    }
-    guard isCaughtUp else { throw KafkaFixtureTimeout() }
-    return records
   }
 
   private func withBytes<R>(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer) -> R) -> R {

@@ -28,8 +28,8 @@ extension ServiceContext {
     self.init(name: name, log: Logger(service: name, level: .error), values: values)
   }
 
-  /// A context of a program without settings.
-  public static func withoutSettings() throws(SettingErrors) -> ServiceContext {
-    ServiceContext(try SettingTable([]).values())
+  /// The context of a service that has no settings and logs errors only.
+  public static func test(_ name: String = "test") throws(SettingErrors) -> ServiceContext {
+    ServiceContext(try SettingTable([]).values(), name: name)
   }
 }

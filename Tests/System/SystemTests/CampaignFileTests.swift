@@ -74,21 +74,16 @@ import Testing
       _ = program.wait(withinMilliseconds: 5_000)
       program = try scheduler()
     }
-    let tail = try KafkaTail(fixture.configuration, topic: names.campaignRequests, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 100)
     var (tokens, addressed) = (Set<String>(), 0)
-    try expectEventually(withinMilliseconds: 60_000) {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 50)
-      for index in 0..<batch.count {
-        let value = String(decoding: batch[index].value, as: UTF8.self)
+    let isWhole = try fixture.configuration.read(
+      names.campaignRequests, withinMilliseconds: 60_000,
+      { record in
+        let value = String(decoding: record.value, as: UTF8.self)
         let some = try JSONDocument(value).root["tokens"]?.array?.compactMap(\.string) ?? []
         addressed += some.count
         tokens.formUnion(some)
-      }
-      batch.release()
-      return tokens.count == count
-    }
+      }, until: { _ in tokens.count == count })
+    #expect(isWhole)
     #expect(tokens == Set((0..<count).map(Self.token)))
     // A kill repeats ten pages at most, with the same ids.
     #expect(addressed <= count + 20_000)

@@ -279,7 +279,7 @@ final class PipelineRig {
     return run.output
   }
 
-  /// Reads receipts from the first one until `isDone`, asked after every batch, is true; false when the time is up.
+  /// Reads receipts from the first one until `isDone`, asked before every batch, is true; false when the time is up.
   func readReceipts(
     withinMilliseconds limit: UInt64 = 60_000, _ take: (JSONValue) throws -> Void,
     until isDone: () -> Bool
@@ -293,21 +293,12 @@ final class PipelineRig {
       }, until: isDone)
   }
 
-  /// Reads a topic from its beginning until `isDone`, asked after every batch, is true; false when the time is up.
+  /// Reads a topic from its beginning until `isDone`, asked before every batch, is true; false when the time is up.
   func read(
     _ topic: String, withinMilliseconds limit: UInt64 = 60_000,
     _ take: (ReadRecord) throws -> Void, until isDone: () -> Bool
   ) throws -> Bool {
-    let tail = try KafkaTail(configuration, topic: topic, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 500)
-    let deadline = MonotonicClock.milliseconds() + limit
-    while !isDone() {
-      guard MonotonicClock.milliseconds() < deadline else { return false }
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count { try take(ReadRecord(batch[index])) }
-      batch.release()
-    }
-    return true
+    try configuration.read(
+      topic, withinMilliseconds: limit, { try take(ReadRecord($0)) }, until: { _ in isDone() })
   }
 }

@@ -100,16 +100,9 @@ import Testing
   }
 
   private func records(_ topic: String, _ key: String) throws -> Int {
-    let tail = try KafkaTail(rig.configuration, topic: topic, from: .beginning)
-    defer { tail.close() }
-    var batch = KafkaBatch(capacity: 100)
     var count = 0
-    _ = eventually(withinMilliseconds: 10_000) {
-      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
-      for index in 0..<batch.count where batch[index].key.elementsEqual(key.utf8) { count += 1 }
-      batch.release()
-      return tail.isCaughtUp
-    }
+    try rig.configuration.read(
+      topic, { if $0.key.elementsEqual(key.utf8) { count += 1 } }, until: { $0.isCaughtUp })
     return count
   }
 

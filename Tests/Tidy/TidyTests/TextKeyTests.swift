@@ -18,7 +18,7 @@ import Testing
         "Operator/OperatorCommand/Receipts/ReceiptReplay",
         "Sender/Sender/CoverageWarning",
         "Platform/ServiceKit/ClusterView", "Platform/ServiceKit/GroupFigures",
-        "Platform/ServiceKit/KafkaSurvey", "Platform/ServiceKit/PartitionWatch",
+        "Platform/ServiceKit/KafkaSurvey", "Platform/ServiceKit/ClusterWatch",
         "Platform/ServiceKit/TopicCheck",
       ], "names of Kafka's topics, groups, brokers and properties, which Kafka keeps to ASCII"
     ),

@@ -18,6 +18,11 @@ enum TopicsOfBenchmark: Service {
     var deletes: Bool
 
     var names: TopicNames { TopicNames(prefix: topicPrefix) }
+
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      kafka = try KafkaConfiguration(values, clientID: "benchmark-topics")
+      topics = try PartitionCounts.specifications(names, values)
+    }
   }
 
   static let name = "benchmark-topics"
@@ -25,16 +30,8 @@ enum TopicsOfBenchmark: Service {
   static let reportsCounters = false
   static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "benchmark-topics")
-    settings.topics = try PartitionCounts.specifications(settings.names, values)
-    return settings
-  }
-
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     guard settings.names.prefix != TopicNames.defaultPrefix else {
       throw ServiceFailure("a benchmark's topics have a prefix of their own: --topic-prefix")
     }

@@ -94,8 +94,7 @@ public struct GorushNotification: Sendable {
     }
     guard !entries.isEmpty else { throw CompatibilityError("", "Notifications field is empty.") }
     guard entries.count <= limit else {
-      throw CompatibilityError(
-        "", "Number of notifications(\(entries.count)) over limit(\(limit))")
+      throw CompatibilityError("", "Number of notifications(\(entries.count)) over limit(\(limit))")
     }
     var notifications: [GorushNotification] = []
     for (index, entry) in entries.enumerated() {

@@ -42,9 +42,7 @@ extension GorushNotification {
   /// A text if only a message is given; an object as soon as there is a title or a member of `alert`, and then
   /// `message` only counts beside a `title`.
   private var alertValue: JSONValue? {
-    guard !title.isEmpty || alert.isGiven else {
-      return message.isEmpty ? nil : .string(message)
-    }
+    guard !title.isEmpty || alert.isGiven else { return message.isEmpty ? nil : .string(message) }
     var object = JSONObject()
     object.appendText("action", alert["action"])
     object.appendText("action-loc-key", alert["action-loc-key"])

@@ -29,8 +29,7 @@ public struct GorushTranslator: Sendable {
     return stride(from: 0, to: notification.tokens.count, by: Self.tokensPerRequest).map { start in
       let end = min(start + Self.tokensPerRequest, notification.tokens.count)
       var request = shared
-      request.append(
-        "tokens", .array(notification.tokens[start..<end].map { .string($0) }))
+      request.append("tokens", .array(notification.tokens[start..<end].map { .string($0) }))
       request.append("payload", payload)
       return .object(request)
     }

@@ -66,6 +66,12 @@ public enum BrokerCommand: Service {
     var port: UInt16 { UInt16(portNumber) }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      lanes = try Lanes(values)
+      topics = try PartitionCounts.specifications(names, values)
+      if let file = usersFile { access = try BrokerCommand.access(file, values) }
+    }
   }
 
   /// The interval between checks of the broker's counters, in milliseconds.
@@ -75,14 +81,6 @@ public enum BrokerCommand: Service {
   public static let summary = LabProgram.broker.summary
   public static let belongsToTerminal = true
   public static let table = SettingTable(declaredBy: Settings.self)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.lanes = try Lanes(values)
-    settings.topics = try PartitionCounts.specifications(settings.names, values)
-    if let file = settings.usersFile { settings.access = try access(file, values) }
-    return settings
-  }
 
   private static func access(
     _ file: String, _ values: SettingValues
@@ -99,7 +97,7 @@ public enum BrokerCommand: Service {
   }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    do {
+    try orFail {
       OpenFileLimit.raise()
       let broker = try EmbeddedBroker(
         settings.topics.map { BrokerTopic($0) }, brokers: settings.brokers, port: settings.port,
@@ -120,8 +118,6 @@ public enum BrokerCommand: Service {
       }
       defer { if let file = settings.addressFile { try? File.remove(file) } }
       watch.run(everyMilliseconds: checkInterval)
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 

@@ -38,8 +38,7 @@ struct BrokerControl {
   }
 
   private func route(
-    _ method: String, _ path: String,
-    _ apply: @escaping @Sendable (JSONValue) throws -> Void
+    _ method: String, _ path: String, _ apply: @escaping @Sendable (JSONValue) throws -> Void
   ) -> HTTPRoute {
     HTTPRoute(method, path) { request in
       do {

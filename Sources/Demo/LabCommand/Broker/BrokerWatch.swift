@@ -33,9 +33,7 @@ final class BrokerWatch {
     counters.set(.records, Int(clamping: broker.records))
     let found = broker.storageProblem
     counters.set(.full, found == nil ? 0 : 1)
-    if let found, problem == nil {
-      context.log(LabLog.noSpace, ["reason": found])
-    }
+    if let found, problem == nil { context.log(LabLog.noSpace, ["reason": found]) }
     if found == nil, problem != nil { context.log(LabLog.spaceAgain) }
     problem = found
   }

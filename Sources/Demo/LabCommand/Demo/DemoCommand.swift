@@ -47,24 +47,20 @@ public enum DemoCommand: Command {
     fileprivate var isOnCluster: Bool { !bootstrap.isEmpty }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      if isOnCluster { kafka = try KafkaConfiguration(values, clientID: "martlet-demo") }
+      kafkaFlags = values.kafka.flags
+      tokenKey = try TokenSeal(values).path
+    }
   }
 
   public static let name = LabProgram.demo.rawValue
   public static let summary = LabProgram.demo.summary
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    if settings.isOnCluster {
-      settings.kafka = try KafkaConfiguration(values, clientID: "martlet-demo")
-    }
-    settings.kafkaFlags = values.kafka.flags
-    settings.tokenKey = try TokenSeal(values).path
-    return settings
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    do {
+    try orFail {
       let place = try DemoSetup(settings, context)
       let run = try DemoRun(settings, place, context)
       let report = try run.run()
@@ -81,8 +77,6 @@ public enum DemoCommand: Command {
       guard report.problems.isEmpty else {
         throw ServiceFailure("the audit failed; logs are in \(place.folder)/logs")
       }
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 }

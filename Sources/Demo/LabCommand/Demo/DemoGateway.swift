@@ -33,10 +33,7 @@ public final class DemoGateway {
         "timestamp": .integer(milliseconds), "topic": .string(device.app),
       ]
     }
-    let answer = try client.put("\(base)/tokens", JSONValue.array(list).text)
-    guard answer.status == 200 else {
-      throw HTTPStatusError(description: "the simulator answers \(answer.status): \(answer.text)")
-    }
+    try check(try client.put("\(base)/tokens", JSONValue.array(list).text))
   }
 
   /// Adds the gateway's list of all received requests to the ledger.

@@ -66,9 +66,7 @@ final class DemoRun {
   /// Produces and follows until everything is accounted for, or nothing happens any more.
   private func follow(_ readers: DemoReaders) throws {
     let lines = try LineSource(place.requests)
-    let feeder = try DemoFeeder(kafka, place.names, mostBytes: Self.mostBytes) {
-      try lines.next()
-    }
+    let feeder = try DemoFeeder(kafka, place.names, mostBytes: Self.mostBytes) { try lines.next() }
     defer { feeder.close() }
     var lastNews = MonotonicClock.milliseconds()
     var nextLook = lastNews

@@ -40,9 +40,7 @@ struct DemoSetup {
     var teams: [String: [DemoTexts.App]] = [:]
     for app in DemoTexts.apps { teams[app.teamID, default: []].append(app) }
     return teams.values.compactMap { apps in
-      apps.first.map {
-        .init(teamID: $0.teamID, keyID: $0.keyID, apps: apps.map(\.bundleID))
-      }
+      apps.first.map { .init(teamID: $0.teamID, keyID: $0.keyID, apps: apps.map(\.bundleID)) }
     }
   }
 
@@ -60,7 +58,6 @@ struct DemoSetup {
   ) throws -> (TopicNames, KafkaConfiguration?) {
     guard let kafka = settings.kafka else { return (TopicNames(), nil) }
     let cluster = try KafkaCluster(kafka, context)
-    defer { cluster.admin.close() }
     var random = SystemRandomNumberGenerator()
     let names = TopicNames(
       prefix: "martlet-demo-\(String(UInt32.random(in: 0 ... .max, using: &random), radix: 16)).")

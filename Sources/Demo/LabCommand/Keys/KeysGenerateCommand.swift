@@ -45,6 +45,16 @@ public enum KeysGenerateCommand: Command {
     }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      folder = KeyFolder(values.operands[0])
+      keyID = wantedKeyID
+      for (name, id) in [("team-id", teamID), ("key-id", keyID)]
+      where !ProviderTokenClaims.isIdentifier(id) {
+        throw values.error(name, "must be ten capital letters and digits")
+      }
+      try checkApps(clientApps, values)
+    }
   }
 
   public static let name = LabProgram.keysGenerate.rawValue
@@ -52,18 +62,6 @@ public enum KeysGenerateCommand: Command {
   public static let table = SettingTable(
     declaredBy: Settings.self,
     operands: .init("FOLDER", 1...1, "Folder for the files; created if it does not exist."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.folder = KeyFolder(values.operands[0])
-    settings.keyID = settings.wantedKeyID
-    for (name, id) in [("team-id", settings.teamID), ("key-id", settings.keyID)]
-    where !ProviderTokenClaims.isIdentifier(id) {
-      throw values.error(name, "must be ten capital letters and digits")
-    }
-    try checkApps(settings.clientApps, values)
-    return settings
-  }
 
   /// Throws if a bundle id cannot be part of a file name.
   private static func checkApps(_ apps: [String], _ values: SettingValues) throws(SettingErrors) {
@@ -79,15 +77,11 @@ public enum KeysGenerateCommand: Command {
   }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    do throws(KeyFolderError) {
+    try orFail {
       try settings.folder.generate(
         [settings.credential], clientApps: settings.clientApps, overwrite: settings.overwrite)
-    } catch {
-      throw ServiceFailure(error.description)
     }
-    for name in settings.folder.fileNames(
-      [settings.credential], clientApps: settings.clientApps)
-    {
+    for name in settings.folder.fileNames([settings.credential], clientApps: settings.clientApps) {
       StandardOutput.line("\(settings.folder.path)/\(name)")
     }
   }

@@ -7,8 +7,7 @@ extension LocalPipeline {
   /// The processes that are members or standbys of a group, and the HTTP API.
   private var members: [String] {
     ["signer", "feedback"] + senderNames + ["ingest"] + (plan.hasScheduler ? ["scheduler"] : [])
-      + (plan.hasAPI ? ["api"] : [])
-      + (plan.subscriptions == nil ? [] : ["webhooks"])
+      + (plan.hasAPI ? ["api"] : []) + (plan.subscriptions == nil ? [] : ["webhooks"])
   }
 
   /// Waits until every process has its partitions, and reports every ten seconds which ones have not.

@@ -159,8 +159,7 @@ public final class LocalPipeline {
   private var shellLines: [String] {
     let programs = ChildProcess.sibling("martlet").split(separator: "/").dropLast()
       .reduce("") { "\($0)/\($1)" }
-    let variables =
-      [("KAFKA", kafka)] + (api.map { [("API", $0.url), ("API_KEY", $0.key)] } ?? [])
+    let variables = [("KAFKA", kafka)] + (api.map { [("API", $0.url), ("API_KEY", $0.key)] } ?? [])
     return [
       "# The pipeline that martlet up runs here, for a shell: . FILE",
       "export PATH=\(ShellWord.quoted(programs)):\"$PATH\"",
@@ -359,9 +358,7 @@ public final class LocalPipeline {
       if let bytes = try? File.read(file), !bytes.isEmpty {
         return String(decoding: bytes, as: UTF8.self)
       }
-      if let status = processes.state(name)?.lastStatus {
-        throw ending(of: name, status)
-      }
+      if let status = processes.state(name)?.lastStatus { throw ending(of: name, status) }
       usleep(10_000)
     }
     throw ServiceFailure("\(name) did not start within 20 s; see \(logFile(name))")

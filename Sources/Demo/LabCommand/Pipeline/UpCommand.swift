@@ -54,6 +54,19 @@ public enum UpCommand: Command {
     fileprivate var isOnCluster: Bool { !bootstrap.isEmpty }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      lanes = try Lanes(values)
+      if isOnCluster {
+        guard kafkaPort == nil else {
+          throw values.error(
+            "kafka-port", "belongs to the embedded broker, which does not run with --kafka")
+        }
+        cluster = try KafkaConfiguration(values, clientID: "martlet-up")
+      }
+      kafkaFlags = values.kafka.flags
+      tokenKey = try TokenSeal(values).path
+    }
   }
 
   /// The maximum size of a process's log in bytes; the previous one is kept as well.
@@ -63,25 +76,8 @@ public enum UpCommand: Command {
   public static let summary = LabProgram.up.summary
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.lanes = try Lanes(values)
-    if settings.isOnCluster {
-      guard settings.kafkaPort == nil else {
-        throw values.error(
-          "kafka-port", "belongs to the embedded broker, which does not run with --kafka")
-      }
-      settings.cluster = try KafkaConfiguration(values, clientID: "martlet-up")
-    }
-    settings.kafkaFlags = values.kafka.flags
-    settings.tokenKey = try TokenSeal(values).path
-    return settings
-  }
-
-  public static func run(
-    _ settings: Settings, _ context: ServiceContext
-  ) throws(ServiceFailure) {
-    do {
+  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+    try orFail {
       if let cluster = settings.cluster { try checkCluster(cluster, settings.names, context) }
       let pipeline = try LocalPipeline(try plan(settings, context), log: context.log)
       try pipeline.start()
@@ -93,8 +89,6 @@ public enum UpCommand: Command {
         throw error
       }
       if let failure = stop(pipeline, &errors, context) { throw failure }
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 
@@ -112,7 +106,7 @@ public enum UpCommand: Command {
     plan.topicPrefix = settings.names.prefix
     let lanes = ["--lanes", settings.lanes.texts.joined(separator: ",")]
     plan.brokerFlags = lanes
-    for program in ["martlet-ingest", "martlet-sender", "martlet-api"] {
+    for program in ["martlet-ingest", "martlet-sender", "martlet-api", "martlet-scheduler"] {
       plan.extra[program] = lanes
     }
     for program in ["martlet-ingest", "martlet-api"] {
@@ -133,7 +127,6 @@ public enum UpCommand: Command {
     _ configuration: KafkaConfiguration, _ names: TopicNames, _ context: ServiceContext
   ) throws {
     let cluster = try KafkaCluster(configuration, context)
-    defer { cluster.admin.close() }
     try checkTopics(cluster, names)
     try OtherPipeline(cluster, names).refuse(context)
     // Without the right to read configurations nothing is known.

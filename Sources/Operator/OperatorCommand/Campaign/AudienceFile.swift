@@ -36,9 +36,7 @@ final class AudienceFile {
       }
       return true
     }
-    if wrong > Self.reportedLines {
-      StandardError.line("… and \(wrong - Self.reportedLines) more")
-    }
+    if wrong > Self.reportedLines { StandardError.line("… and \(wrong - Self.reportedLines) more") }
     guard wrong == 0 else {
       throw ServiceFailure(
         "\(path) has \(wrong) lines that are no device token, named above; the campaign was not started"
@@ -85,7 +83,7 @@ final class AudienceFile {
   ) throws(ServiceFailure) -> Int {
     defer { progress?.end() }
     watch = WriteWatch(cluster, [topic])
-    do {
+    return try orFail {
       let producer = try KafkaProducer(cluster.configuration)
       defer { producer.close() }
       let target = try producer.topic(known: topic)
@@ -115,8 +113,6 @@ final class AudienceFile {
         progress?.update(count: tokens, fraction: fraction, note: "waiting for Kafka")
       }
       return tokens
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 

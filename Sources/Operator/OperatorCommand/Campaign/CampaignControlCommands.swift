@@ -3,7 +3,6 @@ import CommandKit
 import Contract
 import EventLoop
 import JSON
-import Kafka
 import Records
 import Schedule
 public import ServiceKit
@@ -64,7 +63,6 @@ public struct CampaignTarget: Sendable {
     _ request: CampaignChange, reason: String? = nil, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try topic.cluster(context)
-    defer { cluster.admin.close() }
     let lookup = try CampaignLookup(database: database, topic.names.schedule, cluster, context)
     guard let name else { return try askAll(request, lookup, cluster, context) }
     let campaign = try name.one(of: lookup.campaigns())

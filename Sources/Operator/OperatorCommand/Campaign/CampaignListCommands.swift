@@ -68,8 +68,7 @@ public enum CampaignListCommand: Command {
 
   private static func line(_ campaign: CampaignRecord, _ now: Int64) -> String {
     let isWaiting = campaign.progress.state == .scheduled
-    return CampaignStatus(campaign, now: now).line(
-      start: isWaiting ? campaign.startText : nil)
+    return CampaignStatus(campaign, now: now).line(start: isWaiting ? campaign.startText : nil)
   }
 }
 
@@ -79,14 +78,9 @@ enum CampaignReading {
   static func all<Result>(
     _ database: String, _ context: ServiceContext, _ body: (CampaignRecord) -> Result?
   ) throws(ServiceFailure) -> [Result] {
-    let entries: [ScheduledEntry]
-    do throws(StoreError) {
+    let entries = try orFail {
       let reader = try TokenStoreReader(database)
-      entries = try reader.whileScheduleIsComplete { () throws(StoreError) in
-        try reader.campaigns()
-      }
-    } catch {
-      throw ServiceFailure("\(error)")
+      return try reader.whileScheduleIsComplete { () throws(StoreError) in try reader.campaigns() }
     }
     let inHand = StoredInHand(TopicNames().schedule, context)
     var found: [(at: Int64, key: String, result: Result)] = []

@@ -96,7 +96,6 @@ public enum CampaignStartCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
     let campaign = settings.campaign
     for warning in settings.warnings.all {
@@ -131,9 +130,7 @@ public enum CampaignStartCommand: Command {
   ) throws(ServiceFailure) {
     let topic = settings.names.audiences
     try cluster.demand(topic, "martlet topics create creates it")
-    if let database = settings.database {
-      _ = try isKnown(settings.campaign, database, context)
-    }
+    if let database = settings.database { _ = try isKnown(settings.campaign, database, context) }
     let file = AudienceFile(path, showsProgress: settings.showsProgress, context)
     try file.check()
     let count = try file.write(topic, settings.campaign, cluster)

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 public import Diagnosis
-import Kafka
 public import ServiceKit
 public import Settings
 
 /// `martlet canary`: sends pushes through the whole pipeline at an interval, and reports their outcome.
 public enum CanaryCommand: Service {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-canary")
     var canaries: [CanarySpecification] = []
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
 
     @Declared(
       .text(
@@ -27,9 +24,16 @@ public enum CanaryCommand: Service {
         "A canary push without a receipt after this time, or after its interval if that is shorter, has failed."
       )) var timeoutMilliseconds: Int64
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
-
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      do throws(CanaryProblem) {
+        canaries = try CanarySpecification.all(parsing: canaryText)
+      } catch {
+        throw SettingErrors("canary", error.text)
+      }
+      cluster = try ClusterSettings(values, clientID: "martlet-canary")
+    }
   }
 
   public static let name = "canary"
@@ -41,32 +45,17 @@ public enum CanaryCommand: Service {
   public static let belongsToTerminal = true
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    do throws(CanaryProblem) {
-      settings.canaries = try CanarySpecification.all(parsing: settings.canaryText)
-    } catch {
-      throw SettingErrors("canary", error.text)
-    }
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-canary")
-    return settings
-  }
-
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
-    KafkaSurvey.run(settings.kafka, .canary, settings.names).findings
+    KafkaSurvey.run(settings.cluster.kafka, .canary, settings.cluster.names).findings
   }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let names = settings.names
+    let names = settings.cluster.names
     let found = try ClusterView.wait(
-      settings.kafka, KafkaRights(of: .canary, names), of: names, context)
+      settings.cluster.kafka, KafkaRights(of: .canary, names), of: names, context)
     guard let found else { return }
-    do {
-      let loop = try CanaryLoop(settings, found.configuration, context)
-      context.reportReady()
-      loop.run()
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    let loop = try orFail { try CanaryLoop(settings, found.configuration, context) }
+    context.reportReady()
+    loop.run()
   }
 }

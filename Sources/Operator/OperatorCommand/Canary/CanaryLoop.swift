@@ -40,10 +40,10 @@ final class CanaryLoop {
     loop = try ServiceLoop("canary", context)
     let wakeup = loop.wakeup
     producer = try TaggedProducer(configuration, wakeup: wakeup)
-    topic = try producer.topic(settings.names.requests)
+    topic = try producer.topic(settings.cluster.names.requests)
     admin = try KafkaAdmin(configuration)
     tail = try KafkaTail(
-      configuration, topic: settings.names.receipts, from: .end, wakeup: wakeup)
+      configuration, topic: settings.cluster.names.receipts, from: .end, wakeup: wakeup)
     let now = MonotonicClock.milliseconds()
     watches = settings.canaries.map { canary in
       CanaryWatch(
@@ -153,7 +153,7 @@ final class CanaryLoop {
 
   /// Also reads partitions that were added since the start, which may hold receipts.
   private func followPartitions() {
-    let name = settings.names.receipts
+    let name = settings.cluster.names.receipts
     guard let counts = try? admin.partitionCounts(timeoutMilliseconds: 1_000),
       let wanted = counts[name], wanted != tail.partitions
     else { return }

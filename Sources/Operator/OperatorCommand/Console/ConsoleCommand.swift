@@ -23,20 +23,17 @@ public enum ConsoleCommand: Command {
     var names: [String]
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      source = try StatusSource(values)
+    }
   }
 
   public static let name = "console"
   public static let summary =
     "Serves one web page that shows the pipeline as it flows, live, from the status pages of its processes."
     + " It holds no secret, but do not expose it."
-  public static let table = SettingTable(
-    declaredBy: Settings.self, operands: StatusSource.operands)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.source = try StatusSource(values)
-    return settings
-  }
+  public static let table = SettingTable(declaredBy: Settings.self, operands: StatusSource.operands)
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let follower = StatusFollower(settings.source)

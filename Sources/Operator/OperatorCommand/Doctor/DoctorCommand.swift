@@ -29,6 +29,17 @@ public enum DoctorCommand: Command {
     var passed: [String] = []
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      for name in [CommonSettings.kafka.name, CommonSettings.topicPrefix.name]
+      where values.isGiven(name) {
+        passed += ["--\(name)", values.written(name) ?? ""]
+      }
+      // The programs inherit what comes from the environment.
+      for (name, property) in values.kafka.named where property.source == .flag {
+        passed += ["--\(name)", property.value]
+      }
+    }
   }
 
   public static let name = "doctor"
@@ -38,27 +49,6 @@ public enum DoctorCommand: Command {
     + " (ingest.properties, sender.properties, signer.properties, feedback.properties, and if they are there"
     + " api.properties, webhooks.properties, scheduler.properties and canary.properties). Changes nothing. Exits with status 1 if there is an error."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    var passed: [String] = []
-    for name in [CommonSettings.kafka.name, CommonSettings.topicPrefix.name]
-    where values.isGiven(name) {
-      passed += ["--\(name)", values.written(name) ?? ""]
-    }
-    // The programs inherit what comes from the environment.
-    let layers = [
-      ("", values.kafka.common), ("consumer.", values.kafka.consumer),
-      ("producer.", values.kafka.producer),
-    ]
-    for (layer, properties) in layers {
-      for property in properties where property.source == .flag {
-        passed += ["--kafka.\(layer)\(property.name)", property.value]
-      }
-    }
-    settings.passed = passed
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let visits = DoctorVisit.all(settings)

@@ -101,7 +101,6 @@ enum DoctorRound {
   }
 
   private static func failure(_ running: Running, _ words: String) -> Finding {
-    .error(
-      .settings, running.name, words, remedy: "run \(running.name) --check by itself")
+    .error(.settings, running.name, words, remedy: "run \(running.name) --check by itself")
   }
 }

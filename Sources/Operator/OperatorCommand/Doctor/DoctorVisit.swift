@@ -27,17 +27,13 @@ struct DoctorVisit: Sendable {
     let common = ["--check", "--log-format", "json", "--log-level", "error"] + settings.passed
     return (programs + optional).compactMap { program in
       let file = "\(settings.folder)/\(program).properties"
-      if File.exists(file) {
-        return visit(program, file, ["--config", file] + common)
-      }
+      if File.exists(file) { return visit(program, file, ["--config", file] + common) }
       if optional.contains(program) { return nil }
       let own = program == "signer" ? settings.credentials.map { ["--credentials", $0] } : []
       guard !settings.passed.isEmpty, let own else {
         return DoctorVisit(program: program, arguments: nil, note: unchecked(program, file))
       }
-      return DoctorVisit(
-        program: program, arguments: common + own + defaults(program),
-        note: nil)
+      return DoctorVisit(program: program, arguments: common + own + defaults(program), note: nil)
     }
   }
 

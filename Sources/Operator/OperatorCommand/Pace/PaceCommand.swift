@@ -3,7 +3,6 @@ import APNS
 import CommandKit
 import Contract
 import JSON
-import Kafka
 import Records
 public import ServiceKit
 public import Settings
@@ -33,6 +32,25 @@ public enum PaceCommand: Command {
     fileprivate var topic: ControlTopic?
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      topic = try ControlTopic(values, clientID: "martlet-pace")
+      guard !values.operands.isEmpty else { return }
+      let target = try PaceTarget(values.operands.prefix(2), self)
+      wish = .show(target)
+      guard values.operands.count == 3 else { return }
+      let word = values.operands[2]
+      wish = .clear(target)
+      guard word != "none" else { return }
+      guard let rate = PaceRate(word) else {
+        throw SettingErrors(
+          nil,
+          "\"\(word)\" is no rate: a number from 1 to \(PaceRate.most), and /s, /m, /h or /d, or none; martlet pause stops"
+            + " something entirely")
+      }
+      try target.check(rate)
+      wish = .set(target, rate)
+    }
   }
 
   fileprivate enum Wish: Sendable {
@@ -56,31 +74,9 @@ public enum PaceCommand: Command {
         + " the group of the app's requests (--app); RATE is a count and a unit of time, such as 200/s, 1000/m, 500/h or"
         + " 10000/d; for a device 1 to 8 in a minute, an hour or a day."))
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.topic = try ControlTopic(values, clientID: "martlet-pace")
-    guard !values.operands.isEmpty else { return settings }
-    let target = try PaceTarget(values.operands.prefix(2), settings)
-    settings.wish = .show(target)
-    guard values.operands.count == 3 else { return settings }
-    let word = values.operands[2]
-    settings.wish = .clear(target)
-    guard word != "none" else { return settings }
-    guard let rate = PaceRate(word) else {
-      throw SettingErrors(
-        nil,
-        "\"\(word)\" is no rate: a number from 1 to \(PaceRate.most), and /s, /m, /h or /d, or none; martlet pause stops"
-          + " something entirely")
-    }
-    try target.check(rate)
-    settings.wish = .set(target, rate)
-    return settings
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     guard let topic = settings.topic else { return }
     let cluster = try topic.cluster(context)
-    defer { cluster.admin.close() }
     switch settings.wish {
     case .list:
       let lines = try topic.list(cluster, context, line)

@@ -19,9 +19,7 @@ struct PaceTarget: Sendable {
     guard let kind = PaceSubject.Kind(rawValue: word),
       let environment = Environment(settings.environment),
       let type = PushType(settings.pushType.utf8.span)
-    else {
-      throw SettingErrors(nil, "\"\(word)\" has no pace: app, lane, group or device has")
-    }
+    else { throw SettingErrors(nil, "\"\(word)\" has no pace: app, lane, group or device has") }
     guard words.count == 2, let name = words.last else {
       throw SettingErrors(nil, "name the \(kind.rawValue): martlet pace \(kind.rawValue) NAME")
     }

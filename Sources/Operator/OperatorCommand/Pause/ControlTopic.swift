@@ -41,8 +41,7 @@ struct ControlTopic: Sendable {
   func write(
     _ key: String, _ member: JSONObject.Member, reason: String?, _ cluster: KafkaCluster
   ) throws(ServiceFailure) {
-    let author = ControlRecord.Author(
-      at: WallClock.milliseconds(), by: Audit.actor, reason: reason)
+    let author = ControlRecord.Author(at: WallClock.milliseconds(), by: Audit.actor, reason: reason)
     try write(key, ControlRecord.value(member, by: author), cluster)
   }
 
@@ -85,23 +84,14 @@ struct ControlTopic: Sendable {
     _ entry: (String, UnsafeRawBufferPointer) -> Entry?
   ) throws(ServiceFailure) -> [ExactText: Entry] {
     var found: [ExactText: Entry] = [:]
-    do {
-      let table = try KafkaTable(cluster.configuration, topic: names.controls)
-      defer { table.close() }
-      let limit = TimeLimit(milliseconds: 20_000)
-      while !table.isCaughtUp, limit.left > 0, !context.signals.isStopping {
-        table.poll(timeoutMilliseconds: 50) { key, value in
-          let name = String(decoding: key, as: UTF8.self)
-          found[name.exact] = value.flatMap { entry(name, $0) }
-        }
-      }
-      guard table.isCaughtUp else {
-        let cause = table.lastError.map { ": \($0)" } ?? ""
-        throw ServiceFailure("\(table.topic) could not be read to its end\(cause)")
-      }
-    } catch {
-      throw ServiceFailure(error)
-    }
+    let table = try orFail { try KafkaTable(cluster.configuration, topic: names.controls) }
+    defer { table.close() }
+    try table.readToEnd(
+      context, undone: "nothing was changed", forget: { found = [:] },
+      { record in
+        let name = String(decoding: record.key, as: UTF8.self)
+        found[name.exact] = record.value.baseAddress == nil ? nil : entry(name, record.value)
+      })
     return found
   }
 

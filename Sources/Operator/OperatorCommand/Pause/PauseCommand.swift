@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import CommandKit
 import Contract
 import JSON
-import Kafka
 import Records
 import Schedule
 public import ServiceKit
@@ -42,7 +40,6 @@ public enum PauseCommand: Command {
     _ topic: ControlTopic, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try topic.cluster(context)
-    defer { cluster.admin.close() }
     let lines = try topic.list(cluster, context) { key, value in
       ControlRecord.isPaused(value) == true
         ? TerminalText.plain(key) + ControlTopic.author(value) : nil
@@ -54,9 +51,7 @@ public enum PauseCommand: Command {
     _ subject: PauseSubject, _ topic: ControlTopic, _ reason: String?, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try topic.cluster(context)
-    defer { cluster.admin.close() }
-    try topic.write(
-      subject.key, .init(key: "paused", value: true), reason: reason, cluster)
+    try topic.write(subject.key, .init(key: "paused", value: true), reason: reason, cluster)
     Audit.note("pause", subject.key, context)
     let isPaused = try topic.isPaused(subject, cluster, context)
     guard isPaused else {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CommandKit
 import Contract
-import Kafka
 import Schedule
 public import ServiceKit
 public import Settings
@@ -40,7 +38,6 @@ public enum ResumeCommand: Command {
     _ subject: PauseSubject, _ topic: ControlTopic, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let cluster = try topic.cluster(context)
-    defer { cluster.admin.close() }
     try topic.demand(
       subject.key, cluster, context, what: "\(subject.key) is not paused"
     ) { PaceSubject(key: $0) == nil ? PauseSubject(key: $0)?.key : nil }

@@ -42,8 +42,7 @@ struct WantedNotifications {
       left += 1
       return
     }
-    wants[name] = Want(
-      at: receipt.at, mark: ReplayMark.text(partition: partition, offset: offset))
+    wants[name] = Want(at: receipt.at, mark: ReplayMark.text(partition: partition, offset: offset))
   }
 
   /// Removes a notification that APNs has accepted since its end, which would otherwise be sent twice.
@@ -160,9 +159,7 @@ final class ReceiptReplayer {
   func replay(_ wanted: WantedNotifications, isDryRun: Bool) throws(ServiceFailure) {
     var wanted = wanted
     guard wanted.count > 0 else { return }
-    if !isDryRun {
-      output = try ReplayProducer(walk.cluster, names.notifications, walk.context)
-    }
+    if !isDryRun { output = try ReplayProducer(walk.cluster, names.notifications, walk.context) }
     try walk.visit(
       names.notifications, since: filter.since - Self.longestLife, "looking for notifications"
     ) { record throws(ServiceFailure) in

@@ -9,8 +9,7 @@ public import Settings
 
 /// Selects the receipts to replay.
 public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
-  @Declared(
-    .text("app", placeholder: "BUNDLE-ID", "Only receipts of this app.")) var app: String?
+  @Declared(.text("app", placeholder: "BUNDLE-ID", "Only receipts of this app.")) var app: String?
 
   @Declared(
     .text(
@@ -50,16 +49,8 @@ public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
 
   init(_ values: SettingValues, now: Int64 = WallClock.milliseconds()) throws(SettingErrors) {
     self = Self.reading(values)
-    guard let since = MomentText.milliseconds(of: sinceText, now: now) else {
-      throw values.error("since", "\"\(sinceText)\" is not \(MomentText.forms)")
-    }
-    self.since = since
-    if let untilText {
-      guard let until = MomentText.milliseconds(of: untilText, now: now) else {
-        throw values.error("until", "\"\(untilText)\" is not \(MomentText.forms)")
-      }
-      self.until = until
-    }
+    since = try values.moment("since", sinceText, now: now)
+    if let untilText { until = try values.moment("until", untilText, now: now) }
     guard app != nil || reason != nil || id != nil else {
       throw values.error("app", "or --reason or --id is needed: which receipts are meant")
     }

@@ -2,16 +2,13 @@
 import CommandKit
 import Contract
 import EventLoop
-import Kafka
 public import ServiceKit
 public import Settings
 
 /// `martlet receipts replay`: sends notifications again that ended without being accepted.
 public enum ReceiptsReplayCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-receipts")
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     fileprivate var lanes = Lanes.standard
     var filter = ReceiptReplayFilter()
@@ -20,9 +17,15 @@ public enum ReceiptsReplayCommand: Command {
     @Declared(CommandSettings.isJSON) var isJSON: Bool
     @Declared(CommandSettings.progress) var showsProgress: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
+    var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-receipts")
+      lanes = try Lanes(values)
+      filter = try ReceiptReplayFilter(values)
+    }
   }
 
   /// The number of notifications above which a replay needs a confirmation.
@@ -35,14 +38,6 @@ public enum ReceiptsReplayCommand: Command {
     + " requested as of now. What was delivered since is left out, and a second replay of a receipt ends as"
     + " deduplicated. It asks before it sends more than \(few) again."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-receipts")
-    settings.lanes = try Lanes(values)
-    settings.filter = try ReceiptReplayFilter(values)
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let result = try replay(settings, context)
@@ -67,8 +62,7 @@ public enum ReceiptsReplayCommand: Command {
   static func replay(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) -> ReceiptReplayResult {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     let replayer = ReceiptReplayer(
       TopicWalk(cluster: cluster, context: context, showsProgress: settings.showsProgress),
       settings.names, settings.filter)

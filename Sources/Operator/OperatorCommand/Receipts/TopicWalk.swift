@@ -36,32 +36,16 @@ struct TopicWalk {
     let tail: KafkaTail
     let ends: [Int64]
     do throws(KafkaError) {
-      var kafka = cluster.configuration
-      kafka.preferBulkReadingOfTail()
-      tail = try KafkaTail(kafka, topic: topic, from: .time(since))
-      var marks: [Int64] = []
-      for partition in 0..<Int32(tail.partitions) {
-        marks.append(
-          try cluster.admin.watermarks(
-            TopicPartition(topic: topic, partition: partition), timeoutMilliseconds: 10_000
-          ).high)
-      }
-      ends = marks
+      tail = try KafkaTail(reading: topic, of: cluster, from: .time(since))
+      let all = (0..<Int32(tail.partitions)).map { TopicPartition(topic: topic, partition: $0) }
+      ends = try cluster.admin.watermarks(all, timeoutMilliseconds: 10_000).map(\.high)
     } catch {
       throw ServiceFailure("\(error)")
     }
     defer { tail.close() }
-    var batch = KafkaBatch(capacity: 500)
-    var isWanted = true
-    while isWanted, !context.signals.isStopping {
-      let count = tail.poll(into: &batch, timeoutMilliseconds: 100)
-      defer { batch.release() }
-      for index in 0..<count
-      where isWanted && batch[index].offset < ends[Int(batch[index].partition)] {
-        isWanted = try body(batch[index])
-      }
-      if count == 0, tail.isCaughtUp { return isWanted }
+    return try tail.visit(to: ends, context) { record throws(ServiceFailure) in
+      guard record.offset < ends[Int(record.partition)] else { return true }
+      return try body(record)
     }
-    return false
   }
 }

@@ -14,8 +14,7 @@ import Telemetry
 /// `martlet schedule cancel ID`: cancels a scheduled request.
 public enum ScheduleCancelCommand: Command {
   public struct Settings: Sendable {
-    let kafka: KafkaConfiguration
-    let names: TopicNames
+    let cluster: ClusterSettings
     let database: String?
     let key: ScheduleKey
   }
@@ -25,8 +24,7 @@ public enum ScheduleCancelCommand: Command {
     "Cancels a request that waits for its send_at. Two seconds before its time it is sure not to be sent; later it may be"
     + " on its way. The cancellation also concerns a request with this id that was written before and is not scheduled"
     + " yet; where none waits the command says so, and fails."
-  private static let app = SettingKey<String>.text(
-    "app", placeholder: "APP", "The request's app.")
+  private static let app = SettingKey<String>.text("app", placeholder: "APP", "The request's app.")
   public static let table = SettingTable(
     [
       app.setting, CommandSettings.oneEnvironment.setting, CommonSettings.kafka.setting,
@@ -35,8 +33,7 @@ public enum ScheduleCancelCommand: Command {
 
   public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings(
-      kafka: try KafkaConfiguration(values, clientID: "martlet-schedule"),
-      names: TopicNames(prefix: values[CommonSettings.topicPrefix]),
+      cluster: try ClusterSettings(values, clientID: "martlet-schedule"),
       database: values[CommandSettings.scheduleIfAny],
       key: try ScheduleKey(
         values.operands[0], app: values[app],
@@ -44,21 +41,18 @@ public enum ScheduleCancelCommand: Command {
   }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
-    try cluster.demand(settings.names.schedule, "martlet topics create creates it")
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
+    try cluster.demand(settings.cluster.names.schedule, "martlet topics create creates it")
     let known = try known(settings, cluster, context)
     let cancellation = ScheduleCancellation(at: WallClock.milliseconds(), by: Audit.actor)
-    try cluster.write(settings.names.schedule, key: settings.key.bytes, cancellation.value)
+    try cluster.write(settings.cluster.names.schedule, key: settings.key.bytes, cancellation.value)
     Audit.note("schedule cancel", settings.key.description, context)
     switch known {
     case .request(let request):
       let due = Timestamp.text(milliseconds: request.due)
       StandardOutput.line("cancelled \(settings.key), which waited for \(due)")
     case .cancellation(let earlier):
-      let (time, by) = (
-        Timestamp.text(milliseconds: earlier.at), TerminalText.plain(earlier.by)
-      )
+      let (time, by) = (Timestamp.text(milliseconds: earlier.at), TerminalText.plain(earlier.by))
       StandardOutput.line("\(settings.key) was cancelled already, \(time) by \(by)")
     case .activity, nil:
       throw ServiceFailure(
@@ -71,16 +65,10 @@ public enum ScheduleCancelCommand: Command {
   private static func known(
     _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) -> ScheduleRecord? {
-    guard let database = settings.database else {
-      return try onTopic(settings, cluster, context)
-    }
-    do throws(StoreError) {
-      let entry = try TokenStoreReader(database).scheduled(key: settings.key.exact)
-      guard var text = entry?.value else { return nil }
-      return text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    guard let database = settings.database else { return try onTopic(settings, cluster, context) }
+    let entry = try orFail { try TokenStoreReader(database).scheduled(key: settings.key.exact) }
+    guard var text = entry?.value else { return nil }
+    return text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
   }
 
   private static func onTopic(
@@ -89,7 +77,7 @@ public enum ScheduleCancelCommand: Command {
     let key = settings.key.bytes
     var found: ScheduleRecord?
     let table = try orFail {
-      try KafkaTable(cluster.configuration, topic: settings.names.schedule)
+      try KafkaTable(cluster.configuration, topic: settings.cluster.names.schedule)
     }
     defer { table.close() }
     func note(_ record: KafkaRecord) {

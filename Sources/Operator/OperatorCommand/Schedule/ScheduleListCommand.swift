@@ -28,6 +28,15 @@ public enum ScheduleListCommand: Command {
     }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      guard environment == nil || app != nil else {
+        throw SettingErrors("environment", "needs --app")
+      }
+      if let id = values.operands.first {
+        key = try ScheduleKey(id, app: app, environment: environment ?? "production")
+      }
+    }
   }
 
   public static let name = "schedule list"
@@ -36,18 +45,6 @@ public enum ScheduleListCommand: Command {
     + " --app, it shows that request as it was produced, or says that it was cancelled."
   public static let table = SettingTable(
     declaredBy: Settings.self, operands: .init("ID", 0...1, "The id of one request."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    guard settings.environment == nil || settings.app != nil else {
-      throw SettingErrors("environment", "needs --app")
-    }
-    if let id = values.operands.first {
-      settings.key = try ScheduleKey(
-        id, app: settings.app, environment: settings.environment ?? "production")
-    }
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     do {
@@ -83,8 +80,7 @@ public enum ScheduleListCommand: Command {
           return false
         }
         count += 1
-        return StandardOutput.line(TerminalText.plain(line(entry)))
-          && !context.signals.isStopping
+        return StandardOutput.line(TerminalText.plain(line(entry))) && !context.signals.isStopping
       }
     }
   }

@@ -28,9 +28,7 @@ struct OutcomeWait {
     self.push = push
     idBytes = Array(push.id.utf8)
     try cluster.demand(names.receipts, "martlet topics create creates it")
-    tail = try orFail {
-      try KafkaTail(cluster.configuration, topic: names.receipts, from: .end)
-    }
+    tail = try orFail { try KafkaTail(cluster.configuration, topic: names.receipts, from: .end) }
   }
 
   /// Prints the outcomes; fails unless all are `delivered`.

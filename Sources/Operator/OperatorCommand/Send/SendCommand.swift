@@ -5,7 +5,6 @@ import CommandKit
 import Contract
 import EventLoop
 import JSON
-import Kafka
 import Records
 public import ServiceKit
 public import Settings
@@ -14,19 +13,24 @@ import Telemetry
 /// `martlet send`: sends one push from the command line, and prints the outcome.
 public enum SendCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    fileprivate var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-send")
     fileprivate var push = PushWords()
     fileprivate var request: [UInt8] = []
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    fileprivate var cluster = ClusterSettings()
     @Declared(.boolean("wait", default: true, "Wait for the outcome, at most 30s."))
     fileprivate var waits: Bool
     @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
 
-    fileprivate var names: TopicNames { TopicNames(prefix: topicPrefix) }
-
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-send")
+      request = try push.request(values)
+      let reader = RequestReader(types: try PushTypes(values), lanes: try Lanes(values))
+      do throws(RequestError) { try reader.checkWithTokens(request) } catch {
+        throw SettingErrors(nil, "\(error)")
+      }
+    }
   }
 
   public static let name = "send"
@@ -35,21 +39,9 @@ public enum SendCommand: Command {
     + " one line. Exit status 1 if it was not delivered. For tests and single messages; martlet import sends many."
   public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-send")
-    settings.request = try settings.push.request(values)
-    let reader = RequestReader(types: try PushTypes(values), lanes: try Lanes(values))
-    do throws(RequestError) { try reader.checkWithTokens(settings.request) } catch {
-      throw SettingErrors(nil, "\(error)")
-    }
-    return settings
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
-    let (push, names) = (settings.push, settings.names)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
+    let (push, names) = (settings.push, settings.cluster.names)
     try cluster.demand(names.requests, "martlet topics create creates it")
     let wait = settings.waits ? try OutcomeWait(push, cluster, names) : nil
     try cluster.write(names.requests, key: Array(push.target.utf8), settings.request)

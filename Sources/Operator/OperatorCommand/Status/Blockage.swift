@@ -50,8 +50,7 @@ struct Blockage: Sendable, Equatable {
     app = refusal.app
     credential = place.credential
     environment = place.environment
-    state =
-      place.state != Key.refused ? place.state : refusal.app == nil ? "credential" : "app"
+    state = place.state != Key.refused ? place.state : refusal.app == nil ? "credential" : "app"
     reason = refusal.reason
     self.seconds = seconds
     self.waiting = waiting

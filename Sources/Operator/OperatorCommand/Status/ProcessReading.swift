@@ -31,8 +31,7 @@ struct ProcessReading: Sendable {
         return unreachable(name ?? url, "\(url)/metrics answered \(metrics.status)")
       }
       let page = try MetricPage(metrics.text)
-      return ProcessReading(
-        process: name ?? named(url, page), state: state(readiness), page: page)
+      return ProcessReading(process: name ?? named(url, page), state: state(readiness), page: page)
     } catch {
       return unreachable(name ?? url, "\(url): \(error)")
     }

@@ -20,20 +20,17 @@ public enum StatusCommand: Command {
     @Declared(CommandSettings.isJSON) var isJSON: Bool
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      source = try StatusSource(values)
+    }
   }
 
   public static let name = "status"
   public static let summary =
     "Shows the state of the pipeline: which processes are ready, rates, outcomes, backlog, latency and what is held"
     + " back. Exit status 0 if the pipeline is ready, 3 if it is degraded (something needs a look), 1 if it is blocked."
-  public static let table = SettingTable(
-    declaredBy: Settings.self, operands: StatusSource.operands)
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.source = try StatusSource(values)
-    return settings
-  }
+  public static let table = SettingTable(declaredBy: Settings.self, operands: StatusSource.operands)
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     var before = try settings.source.read()

@@ -12,8 +12,7 @@ extension StatusText {
       let name = TerminalText.plain(process.name)
       switch process.state {
       case .ready: break
-      case .notReady(let reasons):
-        lines += reasons.map { "! \(name): \(TerminalText.plain($0))" }
+      case .notReady(let reasons): lines += reasons.map { "! \(name): \(TerminalText.plain($0))" }
       case .unreachable(let cause): lines.append("! \(name): \(TerminalText.plain(cause))")
       }
     }

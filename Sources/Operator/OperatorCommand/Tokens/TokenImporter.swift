@@ -146,8 +146,7 @@ final class TokenImporter {
       for (line, error) in taken.refused { refuse(line, error) }
       try watch?.look(output.standing, &progress)
     }
-    progress?.update(
-      count: result.devices + result.invalid, fraction: source.fraction, note: note)
+    progress?.update(count: result.devices + result.invalid, fraction: source.fraction, note: note)
   }
 
   /// Waits for the acknowledgements of what was produced; a second stop signal ends the process anyway.

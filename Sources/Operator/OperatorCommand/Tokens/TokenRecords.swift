@@ -53,9 +53,7 @@ struct TokenRecords {
   }
 
   private static func app(_ name: String?) throws(Problem) -> String {
-    guard let name else {
-      throw Problem(field: "app", text: "is not in the file; pass --app")
-    }
+    guard let name else { throw Problem(field: "app", text: "is not in the file; pass --app") }
     guard (try? RequestRules.checkName(name.utf8.span, .app)) != nil else {
       throw Problem(field: "app", text: "is not a bundle id")
     }

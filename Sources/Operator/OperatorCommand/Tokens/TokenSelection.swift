@@ -29,8 +29,6 @@ struct TokenSelection: DeclaredSettings, Sendable {
   func read<Result>(
     _ body: (TokenStoreReader) throws(StoreError) -> Result
   ) throws(ServiceFailure) -> Result {
-    do throws(StoreError) { return try body(TokenStoreReader(database)) } catch {
-      throw ServiceFailure("\(error)")
-    }
+    try orFail { try body(TokenStoreReader(database)) }
   }
 }

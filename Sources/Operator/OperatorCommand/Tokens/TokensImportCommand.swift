@@ -4,7 +4,6 @@ import CommandKit
 import Contract
 public import Diagnosis
 import JSON
-import Kafka
 public import ServiceKit
 public import Settings
 import TokenFiles
@@ -12,10 +11,8 @@ import TokenFiles
 /// `martlet tokens import FILE`: produces device tokens from a file to `push.devices`.
 public enum TokensImportCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
     var file = ""
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
 
     @Declared(
       .choice(
@@ -24,8 +21,7 @@ public enum TokensImportCommand: Command {
           + " convert-tokens makes from exports of other services. auto looks at the first line."))
     fileprivate var formatName: String
 
-    @Declared(
-      .text("app", placeholder: "APP", "The app of tokens for which the file names none."))
+    @Declared(.text("app", placeholder: "APP", "The app of tokens for which the file names none."))
     fileprivate var app: String?
 
     @Declared(
@@ -49,10 +45,8 @@ public enum TokensImportCommand: Command {
 
     @Declared(.boolean("json", "Print the summary as one JSON object.")) var isJSON: Bool
 
-    @Declared(.boolean("progress", default: true, "Show progress on standard error."))
-    var showsProgress: Bool
+    @Declared(CommandSettings.progress) var showsProgress: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
     var format: TokenFileFormat? { TokenFileFormat(rawValue: formatName) }
     var defaults: TokenDefaults {
       TokenDefaults(
@@ -61,6 +55,14 @@ public enum TokensImportCommand: Command {
     }
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-tokens")
+      file = values.operands[0]
+      if let app, (try? RequestRules.checkName(app.utf8.span, .app)) == nil {
+        throw values.error("app", "\"\(app)\" is not a bundle id")
+      }
+    }
   }
 
   public static let name = "tokens import"
@@ -70,16 +72,6 @@ public enum TokensImportCommand: Command {
   public static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("FILE", 1...1, "The file; - is standard input."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-tokens")
-    settings.file = values.operands[0]
-    if let app = settings.app, (try? RequestRules.checkName(app.utf8.span, .app)) == nil {
-      throw values.error("app", "\"\(app)\" is not a bundle id")
-    }
-    return settings
-  }
 
   /// Reads the file like an import, and produces nothing.
   public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
@@ -96,14 +88,13 @@ public enum TokensImportCommand: Command {
     if settings.isDry {
       result = try TokenImporter(source, settings, nil, context).run()
     } else {
-      let cluster = try KafkaCluster(settings.kafka, context)
-      defer { cluster.admin.close() }
-      for topic in [settings.names.devices, settings.names.feedback] {
+      let cluster = try KafkaCluster(settings.cluster.kafka, context)
+      for topic in [settings.cluster.names.devices, settings.cluster.names.feedback] {
         try cluster.demand(
           topic, "nothing was imported: check --topic-prefix, or make it with martlet topics create"
         )
       }
-      let output = try TokenProducer(cluster, settings.names)
+      let output = try TokenProducer(cluster, settings.cluster.names)
       result = try TokenImporter(source, settings, output, context).run()
       let counts = "\(result.devices) registrations and removals, \(result.invalid) invalid tokens"
       Audit.note("tokens import", "\(counts) from \(settings.file)", context)
@@ -140,8 +131,7 @@ public struct TokenImportResult: Sendable, Equatable {
     return
       "\(devices) registrations and \(invalid) invalid tokens \(isDry ? "read" : "produced") in"
       + " \(tenths / 10).\(tenths % 10) s (\(rate)/s); \(problems) wrong, \(refused) refused"
-      + (isDry ? "; nothing was produced" : "")
-      + (wasStopped ? "; stopped before the end" : "")
+      + (isDry ? "; nothing was produced" : "") + (wasStopped ? "; stopped before the end" : "")
   }
 
   /// The result as JSON; `complete` is false if it was stopped before the end.

@@ -55,10 +55,6 @@ public enum TokensListCommand: Command {
     + " for martlet tokens import and for other programs. The database may be in use."
   public static let table = SettingTable(declaredBy: Settings.self)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    Settings.reading(values)
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.isCount {
       return show(

@@ -4,7 +4,6 @@ import CommandKit
 import Contract
 import DeviceTokens
 import EventLoop
-import Kafka
 import Records
 public import ServiceKit
 public import Settings
@@ -13,16 +12,23 @@ import Store
 /// `martlet tokens revive TOKEN…`: registers tokens now, so that pushes are sent to them again.
 public enum TokensReviveCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-tokens")
     var tokens: [String] = []
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
     fileprivate var selection = TokenSelection()
     @Declared(CommandSettings.isConfirmed) var isConfirmed: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
-
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      cluster = try ClusterSettings(values, clientID: "martlet-tokens")
+      for token in values.operands {
+        do throws(DeviceToken.Problem) {
+          tokens.append(try DeviceToken.normalized(token))
+        } catch {
+          throw SettingErrors(nil, "the token \(DeviceToken.shortened(token)) \(error)")
+        }
+      }
+    }
   }
 
   public static let name = "tokens revive"
@@ -33,29 +39,15 @@ public enum TokensReviveCommand: Command {
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("TOKEN", 1...1_000, "Device tokens, hex digits."))
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-tokens")
-    for token in values.operands {
-      do throws(DeviceToken.Problem) {
-        settings.tokens.append(try DeviceToken.normalized(token))
-      } catch {
-        throw SettingErrors(nil, "the token \(DeviceToken.shortened(token)) \(error)")
-      }
-    }
-    return settings
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let invalid = try invalidDevices(settings)
     guard !invalid.isEmpty else { throw ServiceFailure("none of these tokens is invalid") }
     if !settings.isConfirmed {
       try Confirmation.ask("register \(invalid.count) invalid tokens as of now")
     }
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
-    try cluster.demand(settings.names.devices, "nothing was done: check --topic-prefix")
-    let output = try TokenProducer(cluster, settings.names)
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
+    try cluster.demand(settings.cluster.names.devices, "nothing was done: check --topic-prefix")
+    let output = try TokenProducer(cluster, settings.cluster.names)
     defer { output.close() }
     let revived = try produce(invalid, output, context)
     let names = invalid.prefix(100).map { DeviceToken.shortened($0.device.token) }
@@ -98,12 +90,7 @@ public enum TokensReviveCommand: Command {
       let time = max(now, known.state.mark?.aliveFrom ?? now)
       let record = DeviceRecord(
         device: key, event: .registered(at: time), details: known.state.details)
-      while true {
-        do throws(KafkaError) {
-          if try output.produce(record, line: index) { break }
-        } catch {
-          throw ServiceFailure("\(error)")
-        }
+      while try !orFail({ try output.produce(record, line: index) }) {
         output.flush()
         try drain()
       }

@@ -16,6 +16,14 @@ public enum TokensShowCommand: Command {
     @Declared(CommandSettings.isJSON) var isJSON: Bool
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      do throws(DeviceToken.Problem) {
+        token = try DeviceToken.normalized(values.operands[0])
+      } catch {
+        throw SettingErrors(nil, "the TOKEN \(error)")
+      }
+    }
   }
 
   public static let name = "tokens show"
@@ -23,16 +31,6 @@ public enum TokensShowCommand: Command {
     "Shows a device token: whether it is registered, removed or invalid, since when and why, and its history."
   public static let table = SettingTable(
     declaredBy: Settings.self, operands: .init("TOKEN", 1...1, "A device token, hex digits."))
-
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    do throws(DeviceToken.Problem) {
-      settings.token = try DeviceToken.normalized(values.operands[0])
-    } catch {
-      throw SettingErrors(nil, "the TOKEN \(error)")
-    }
-    return settings
-  }
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let devices = try settings.selection.whileComplete { reader throws(StoreError) in

@@ -31,6 +31,15 @@ public enum TokensWavesCommand: Command {
     @Declared(CommandSettings.isConfirmed) fileprivate var isConfirmed: Bool
 
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      guard !releases || !rejects else {
+        throw values.error("reject", "and --release exclude each other")
+      }
+      guard selection.app != nil || !(releases || rejects) else {
+        throw SettingErrors("app", "is required: whose waves are decided")
+      }
+    }
   }
 
   public static let name = "tokens waves"
@@ -40,22 +49,10 @@ public enum TokensWavesCommand: Command {
     + " the decision about those of an app to the database; processes with databases of their own need one each."
   public static let table = SettingTable(declaredBy: Settings.self)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    let settings = Settings.reading(values)
-    guard !settings.releases || !settings.rejects else {
-      throw values.error("reject", "and --release exclude each other")
-    }
-    guard settings.selection.app != nil || !(settings.releases || settings.rejects) else {
-      throw SettingErrors("app", "is required: whose waves are decided")
-    }
-    return settings
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.releases || settings.rejects { return try decide(settings, context) }
     try settings.selection.read { reader throws(StoreError) in
-      for wave in try reader.waves()
-      where settings.selection.takes(wave.app, wave.environment) {
+      for wave in try reader.waves() where settings.selection.takes(wave.app, wave.environment) {
         let evidence = try reader.evidence(wave)
         StandardOutput.line(
           settings.isJSON
@@ -98,7 +95,7 @@ public enum TokensWavesCommand: Command {
     _ verdict: BadTokenWave.Verdict, _ waves: [HeldWave], _ database: String
   ) throws(ServiceFailure) {
     let now = WallClock.milliseconds()
-    do throws(StoreError) {
+    try orFail {
       let store = try TokenStore(database, now: now, busyTimeout: 10_000)
       try store.transaction { () throws(StoreError) in
         for wave in waves {
@@ -107,8 +104,6 @@ public enum TokensWavesCommand: Command {
             by: Audit.actor)
         }
       }
-    } catch {
-      throw ServiceFailure("\(error)")
     }
   }
 }
@@ -119,8 +114,7 @@ enum WaveText {
     let (from, until) = (
       Timestamp.text(milliseconds: wave.wave.from), Timestamp.text(milliseconds: wave.wave.until)
     )
-    let expected =
-      evidence.expected > 0 ? " (\(evidence.expected) expected of living devices)" : ""
+    let expected = evidence.expected > 0 ? " (\(evidence.expected) expected of living devices)" : ""
     let held = "\(wave.held) tokens held, \(evidence.heldValid) registered since\(expected)"
     return [
       wave.app, wave.environment.description, "\(from) … \(until)", decision(wave), held,

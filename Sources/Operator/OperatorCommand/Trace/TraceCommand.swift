@@ -3,19 +3,16 @@ import CommandKit
 import Contract
 import EventLoop
 import Identity
-import Kafka
 public import ServiceKit
 public import Settings
 
 /// `martlet trace ID`: shows what happened to a notification, hop by hop.
 public enum TraceCommand: Command {
   public struct Settings: DeclaredSettings, Sendable {
-    var kafka = KafkaConfiguration(bootstrap: "", clientID: "martlet-trace")
     var wanted = TraceSubject.Wanted.id("")
     /// Milliseconds since the epoch.
     var since: Int64 = 0
-    @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
-    @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
+    var cluster = ClusterSettings()
 
     @Declared(
       .boolean(
@@ -37,9 +34,21 @@ public enum TraceCommand: Command {
 
     @Declared(CommandSettings.progress) var showsProgress: Bool
 
-    var names: TopicNames { TopicNames(prefix: topicPrefix) }
-
     public init() {}
+
+    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      let text = values.operands[0]
+      let digits = text.lowercased()
+      if isToken, digits.utf8.count < fewestDigits || !digits.allSatisfy(\.isHexDigit) {
+        throw SettingErrors(
+          nil, "\"\(text)\" is no device token: give at least \(fewestDigits) hex digits")
+      }
+      if text.isEmpty { throw SettingErrors(nil, "the ID is empty") }
+      wanted = isToken ? .token(digits) : .id(text.exact)
+      let now = WallClock.milliseconds()
+      since = try values.moment("since", sinceText, now: now)
+      cluster = try ClusterSettings(values, clientID: "martlet-trace")
+    }
   }
 
   /// A shorter prefix of a device token would match many devices.
@@ -53,32 +62,12 @@ public enum TraceCommand: Command {
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("ID", 1...1, "A request id, an apns-id, or a device token."))
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
-    var settings = Settings.reading(values)
-    let text = values.operands[0]
-    let digits = text.lowercased()
-    if settings.isToken, digits.utf8.count < fewestDigits || !digits.allSatisfy(\.isHexDigit) {
-      throw SettingErrors(
-        nil, "\"\(text)\" is no device token: give at least \(fewestDigits) hex digits")
-    }
-    if text.isEmpty { throw SettingErrors(nil, "the ID is empty") }
-    settings.wanted = settings.isToken ? .token(digits) : .id(text.exact)
-    let now = WallClock.milliseconds()
-    guard let since = MomentText.milliseconds(of: settings.sinceText, now: now) else {
-      throw values.error("since", "\"\(settings.sinceText)\" is not \(MomentText.forms)")
-    }
-    settings.since = since
-    settings.kafka = try KafkaConfiguration(values, clientID: "martlet-trace")
-    return settings
-  }
-
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let cluster = try KafkaCluster(settings.kafka, context)
-    defer { cluster.admin.close() }
+    let cluster = try KafkaCluster(settings.cluster.kafka, context)
     var search = TraceSearch(
       settings.wanted, cluster, since: settings.since,
       progress: settings.showsProgress ? ProgressLine("trace", unit: "records") : nil, context)
-    try search.run(settings.names)
+    try search.run(settings.cluster.names)
     let stories = TraceStory.stories(of: search.hops)
     show(stories, settings)
     if context.signals.isStopping {
@@ -98,8 +87,7 @@ public enum TraceCommand: Command {
 
   private static func show(_ stories: [TraceStory], _ settings: Settings) {
     let shown = settings.limit > 0 ? stories.suffix(settings.limit) : stories[...]
-    let lines =
-      settings.isJSON ? shown.flatMap(TraceText.json) : TraceText.lines(Array(shown))
+    let lines = settings.isJSON ? shown.flatMap(TraceText.json) : TraceText.lines(Array(shown))
     for line in lines where !StandardOutput.line(line) { return }
     if shown.count < stories.count {
       StandardError.line(

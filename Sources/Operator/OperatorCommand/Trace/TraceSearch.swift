@@ -60,11 +60,7 @@ struct TraceSearch {
       throw ServiceFailure("there is no topic of Martlet; check --topic-prefix (\(names.prefix))")
     }
     for (topic, content) in present where !context.signals.isStopping {
-      do throws(KafkaError) {
-        try search(topic, content, partitions: known[topic] ?? 0)
-      } catch {
-        throw ServiceFailure("\(error)")
-      }
+      try orFail { try search(topic, content, partitions: known[topic] ?? 0) }
     }
     progress?.end()
   }
@@ -79,27 +75,15 @@ struct TraceSearch {
     for (place, offset) in zip(all, firsts) { starts[place.partition] = offset }
     let total = marks.enumerated().reduce(0) { $0 + Int($1.1.high - (starts[Int32($1.0)] ?? 0)) }
     guard total > 0 else { return }
-    var kafka = cluster.configuration
-    kafka.preferBulkReadingOfTail()
-    let tail = try KafkaTail(kafka, topic: topic, from: .offsets(starts))
+    let tail = try KafkaTail(reading: topic, of: cluster, from: .offsets(starts))
     defer { tail.close() }
-    var unfinished = Set(all.indices.filter { marks[$0].high > (starts[Int32($0)] ?? 0) })
-    var batch = KafkaBatch(capacity: 1_000)
     var read = 0
-    while !unfinished.isEmpty, !context.signals.isStopping {
-      let count = tail.poll(into: &batch, timeoutMilliseconds: 100)
-      defer { batch.release() }
-      for index in 0..<count {
-        let record = batch[index]
-        if record.offset + 1 >= marks[Int(record.partition)].high {
-          unfinished.remove(Int(record.partition))
-        }
-        look(at: record, topic, content)
-      }
+    tail.visit(to: marks.map(\.high), context) { record in
+      look(at: record, topic, content)
+      return true
+    } afterBatch: { count in
       read += count
       progress?.update(count: looked, fraction: Double(read) / Double(total), note: topic)
-      // The last offsets may not belong to records.
-      if count == 0, tail.isCaughtUp { break }
     }
   }
 

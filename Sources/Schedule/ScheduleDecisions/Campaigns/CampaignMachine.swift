@@ -33,15 +33,6 @@ public struct CampaignMachine: Sendable {
   /// The most devices addressed but without an outcome at a pace, in pushes per millisecond.
   public static func mostAhead(_ pace: Double) -> Int { CampaignAhead.most(pace) }
 
-  private struct Page: Sendable {
-    let number: Int
-    let count: Int
-    let last: String
-    let readAt: Int64
-    var isProducing = false
-    var isProduced = false
-  }
-
   /// The state of the campaign's record: last acknowledged, and in flight.
   private struct Record: Sendable {
     var isDirty = false
@@ -81,8 +72,7 @@ public struct CampaignMachine: Sendable {
   /// Whether the campaign may set its pace: its app has not reached the limit of paces.
   public var maySetPace = true
   private var ahead = CampaignAhead()
-  private var pages: [Page] = []
-  private var lastNumber = 0
+  private var pages = CampaignPages()
   private var record: Record
   private var isAsking = false
   /// The answer to the pending question predates a pause.
@@ -108,7 +98,7 @@ public struct CampaignMachine: Sendable {
 
   /// Whether nothing of the campaign is in flight to Kafka.
   public var isIdle: Bool {
-    !record.isSaving && !record.isDirty && pacing == nil && !pages.contains { $0.isProducing }
+    !record.isSaving && !record.isDirty && pacing == nil && pages.producing.pages == 0
   }
 
   /// Starts nothing new.
@@ -147,19 +137,15 @@ public struct CampaignMachine: Sendable {
     defer { (isAsking, isOutdated) = (false, false) }
     guard !isOutdated else { return nil }
     hasReadAll = count < limit
-    guard count > 0 else { return nil }
-    lastNumber += 1
-    pages.append(Page(number: lastNumber, count: count, last: last, readAt: now))
-    return lastNumber
+    return count > 0 ? pages.add(count: count, last: last, readAt: now) : nil
   }
 
   /// True for a page that was read and that Kafka does not have yet; any other page is obsolete.
-  public func isOpen(page number: Int) -> Bool { pages.contains { $0.number == number } }
+  public func isOpen(page number: Int) -> Bool { pages.contains(number) }
 
   /// Drops the pages that were not handed to Kafka; they are read again when needed.
   private mutating func discard() {
-    if pages.contains(where: { !$0.isProducing }) { hasReadAll = false }
-    pages.removeAll { !$0.isProducing }
+    if pages.dropWaiting() { hasReadAll = false }
     isOutdated = isAsking
   }
 
@@ -170,23 +156,16 @@ public struct CampaignMachine: Sendable {
   }
 
   /// The Kafka producer's queue has no room for a page.
-  public mutating func postponed(page number: Int) { update(number) { $0.isProducing = false } }
+  public mutating func postponed(page number: Int) { pages.postpone(number) }
 
   /// Kafka has all requests of a page.
   public mutating func produced(page number: Int) {
-    update(number) { $0.isProduced = true }
-    while let page = pages.first, page.isProduced {
-      pages.removeFirst()
+    for page in pages.produced(number) {
       progress.cursor = page.last
       progress.addressed = min(progress.addressed + page.count, Int(CampaignProgress.most))
       record.unsavedPages += 1
       record.isDirty = true
     }
-  }
-
-  private mutating func update(_ number: Int, _ change: (inout Page) -> Void) {
-    guard let index = pages.firstIndex(where: { $0.number == number }) else { return }
-    change(&pages[index])
   }
 
   /// Kafka has acknowledged the record of `save`.
@@ -254,20 +233,18 @@ public struct CampaignMachine: Sendable {
       return .setPace(isSet: true)
     }
     guard progress.state == .running, !control.isPaused else { return nil }
-    if now >= produceNotBefore, let index = pages.firstIndex(where: { !$0.isProducing }),
-      mayProduce(pages[index])
-    {
-      pages[index].isProducing = true
-      return .produce(page: pages[index].number)
+    if now >= produceNotBefore, let page = pages.waiting, mayProduce(page) {
+      pages.produce(page.number)
+      return .produce(page: page.number)
     }
     return question(now, evidence)
   }
 
   /// With a pace, limits what a crash repeats to one page, or a tenth of the devices that may be without an outcome.
-  private func mayProduce(_ page: Page) -> Bool {
-    let producing = pages.filter(\.isProducing)
-    guard record.unsavedPages + producing.count < Self.mostUnsaved else { return false }
-    let unsaved = producing.reduce(progress.addressed - record.devices) { $0 + $1.count }
+  private func mayProduce(_ page: CampaignPages.Page) -> Bool {
+    let producing = pages.producing
+    guard record.unsavedPages + producing.pages < Self.mostUnsaved else { return false }
+    let unsaved = progress.addressed - record.devices + producing.devices
     guard let pace, unsaved > 0 else { return true }
     return unsaved + page.count <= CampaignAhead.page(pace, atMost: .max)
   }
@@ -279,9 +256,7 @@ public struct CampaignMachine: Sendable {
       (progress.isPaused, record.isDirty) = (isPaused, true)
       if isPaused { discard() }
     }
-    if let page = pages.first(where: { !$0.isProducing }), now - page.readAt > Self.shelfLife {
-      discard()
-    }
+    if let page = pages.waiting, now - page.readAt > Self.shelfLife { discard() }
     guard let pace else { return }
     if ahead.isTooFar(planned: planned, ended: evidence.ended, pace) { discard() }
     ahead.note(
@@ -290,7 +265,7 @@ public struct CampaignMachine: Sendable {
   }
 
   /// Devices addressed or in pages about to be.
-  private var planned: Int { pages.reduce(progress.addressed) { $0 + $1.count } }
+  private var planned: Int { progress.addressed + pages.devices }
 
   /// Whether pushes of the campaign may still be sent, as far as is known.
   public func isUnderWay(_ now: Int64, _ evidence: CampaignEvidence) -> Bool {
@@ -338,7 +313,7 @@ public struct CampaignMachine: Sendable {
     }
     guard limit > 0 else { return nil }
     isAsking = true
-    return .read(after: pages.last?.last ?? progress.cursor, limit: limit)
+    return .read(after: pages.last ?? progress.cursor, limit: limit)
   }
 
   /// The number of devices in the trial; nil once it is over or without one.
@@ -395,7 +370,7 @@ public struct CampaignMachine: Sendable {
 
   /// Drops the pages not handed to Kafka, and waits for those in flight before the campaign ends.
   private mutating func end(_ state: CampaignProgress.State, _ now: Int64, _ reason: String?) {
-    pages.removeAll { !$0.isProducing }
+    pages.dropWaiting()
     isEnding = !pages.isEmpty
     guard !isEnding else { return }
     (progress.endedAt, progress.reason) = (now, reason)

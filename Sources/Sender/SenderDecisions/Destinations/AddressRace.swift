@@ -18,7 +18,7 @@ public struct AddressRace: Sendable {
   /// Attempts of a search while the destination is failing: it may be down, and that is no reason for a storm.
   public static let mostProbes = 2
 
-  /// Which of its pool's connectAttempts it is; never 0.
+  /// Which of its pool's searches it is; never 0.
   public let number: UInt32
   /// Addresses that were not tried yet, the next one last.
   private var left: [PeerAddress]

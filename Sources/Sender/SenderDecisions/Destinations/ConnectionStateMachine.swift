@@ -154,9 +154,7 @@ public struct ConnectionStateMachine: Sendable {
   // MARK: - Events
 
   /// TLS is up.
-  public mutating func secured() {
-    if state == .connecting { state = .negotiating }
-  }
+  public mutating func secured() { if state == .connecting { state = .negotiating } }
 
   /// Another attempt of its search takes requests.
   public mutating func beaten() { end(.beaten) }
@@ -180,7 +178,10 @@ public struct ConnectionStateMachine: Sendable {
   ///
   /// - Parameter now: milliseconds since the epoch.
   public mutating func opened(now: Int64) {
-    if !isTokenUsed { firstUsed(now: now) }
+    if !isTokenUsed {
+      isTokenUsed = true
+      tokenSince = now
+    }
     openStreams += 1
     streamsOpened += 1
     if streamsOpened >= streamLimit { retireNow() }
@@ -211,8 +212,7 @@ public struct ConnectionStateMachine: Sendable {
     switch connection {
     case .keep:
       if status < 500 { failuresInRow = 0 }
-    case .drain:
-      drain()
+    case .drain: drain()
     case .close:
       abandon()
     case .closeIfRepeated:
@@ -301,9 +301,7 @@ public struct ConnectionStateMachine: Sendable {
   }
 
   /// The socket is gone. The owner ends each open stream first or afterwards.
-  public mutating func closed() {
-    state = .closed
-  }
+  public mutating func closed() { state = .closed }
 
   // MARK: - Provider token
 
@@ -313,16 +311,9 @@ public struct ConnectionStateMachine: Sendable {
   /// - Parameters:
   ///   - newest: the newest token of the connection's credential.
   ///   - now: milliseconds since the epoch.
-  public mutating func chooseToken(newest: ProviderTokenStamp, now: Int64)
-    -> TokenChoice
-  {
+  public mutating func chooseToken(newest: ProviderTokenStamp, now: Int64) -> TokenChoice {
     if _fastPath(token == newest && newest.isUsable(now: now)) { return .current }
     return changeToken(newest: newest, now: now)
-  }
-
-  mutating func firstUsed(now: Int64) {
-    isTokenUsed = true
-    tokenSince = now
   }
 
   mutating func changeToken(newest: ProviderTokenStamp, now: Int64) -> TokenChoice {
@@ -371,9 +362,7 @@ public struct ConnectionStateMachine: Sendable {
     }
   }
 
-  mutating func drain() {
-    if state != .closed { state = .draining }
-  }
+  mutating func drain() { if state != .closed { state = .draining } }
 
   mutating func retireNow() {
     if state != .draining && state != .closed { end(.retired) }

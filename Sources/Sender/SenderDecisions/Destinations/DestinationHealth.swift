@@ -24,13 +24,13 @@ public struct DestinationHealth: Sendable {
 
   var watch: OutageWatch
   var breaker = CredentialBreaker()
-  var apps = RefusedApps()
-  private var refusing = RefusingAddresses()
+  public internal(set) var apps = RefusedApps()
+  private(set) var refusing = RefusingAddresses()
   private var connects = ConnectBackoff()
   /// Something was served since a connect failed: an earlier connection does its work.
   private var isServedMeanwhile = false
   private var policy: ConnectionPoolPolicy
-  private var addresses = AddressBook<PeerAddress>()
+  var addresses = AddressBook<PeerAddress>()
   private let retries: RetryPolicy
   var budget: RetryBudget
   /// When a newer provider token may be asked for.
@@ -71,9 +71,6 @@ public struct DestinationHealth: Sendable {
   /// True if APNs refuses the credential.
   public var refusesCredential: Bool { breaker.refusals > 0 }
 
-  /// True if APNs refuses an app with this credential.
-  public func refuses(app: UInt64) -> Bool { apps.contains(app) }
-
   /// Pushes that may be open now.
   ///
   /// - Parameter capacity: streams that the connections may have open.
@@ -108,16 +105,6 @@ public struct DestinationHealth: Sendable {
     return Array(addresses.ranked(inUse: inUse, now: now).prefix(most))
   }
 
-  /// True if a connection to another address than this one might do better.
-  public func hasOther(than address: PeerAddress, now: UInt64) -> Bool {
-    addresses.hasOther(than: address, now: now)
-  }
-
-  /// True if the address has refused the app, or the credential, since it was served last.
-  public func refuses(_ app: UInt64, at address: PeerAddress) -> Bool {
-    refusing.contains(app, at: address)
-  }
-
   /// True if there is an address that has not refused it.
   public func hasUntried(_ app: UInt64, now: UInt64) -> Bool {
     addresses.usable(now: now).contains { !refusing.contains(app, at: $0) }
@@ -129,6 +116,20 @@ public struct DestinationHealth: Sendable {
     guard now >= nextTokenRequest else { return false }
     nextTokenRequest = now + Self.tokenRequestInterval
     return true
+  }
+
+  /// Decides whether to ask for one now that an answer calls for it.
+  ///
+  /// - Parameter hasToken: connections carry a provider token, not a certificate.
+  public mutating func asksForToken(
+    after response: GatewayResponse, _ reaction: Reaction, hasToken: Bool, now: UInt64
+  ) -> Bool {
+    switch response.credential {
+    case .refresh, .refreshIfOld: asksForToken(now: now)
+    // Only the signer can tell whether the token is the one that it has signed.
+    case .stop: hasToken && !reaction.isOfAddress && asksForToken(now: now)
+    case .none, .freeze: false
+    }
   }
 
   /// Decides whether to tell the operator now that an answer is not of APNs: once in a while, however many there are.
@@ -146,9 +147,6 @@ public struct DestinationHealth: Sendable {
   ) -> RefusedApps.AppPermit {
     findsOut && apps.isInDoubt(app) ? .now : apps.permit(app, now: now)
   }
-
-  /// True if something may have changed for the pushes that are held: then all of them go back to it.
-  public mutating func hasNewAllowance(now: UInt64) -> Bool { apps.hasNewAllowance(now: now) }
 
   /// Decides the next step of a push that just failed; charges the retry budget if it goes out again at once.
   ///
@@ -184,9 +182,6 @@ public struct DestinationHealth: Sendable {
   }
 
   // MARK: Pushes
-
-  /// A push went out for the first time.
-  public mutating func sent() { budget.sent() }
 
   /// Immediate retries that are left.
   public var retriesLeft: Int { budget.left }
@@ -300,7 +295,7 @@ public struct DestinationHealth: Sendable {
   public mutating func renewed() {
     breaker.renewed()
     apps.removeAll()
-    refusing.removeAll()
+    refusing = RefusingAddresses()
     connects.reset()
     nextTokenRequest = 0
   }
@@ -315,9 +310,6 @@ public struct DestinationHealth: Sendable {
     isUnreachable = false
     watch.reachable()
   }
-
-  /// The gateway's name has these addresses, in the order to try them.
-  public mutating func lookedUp(_ found: [PeerAddress]) { addresses.resolved(found) }
 
   /// A connection accepted its first push, one of this app.
   public mutating func connectionAccepted(app: UInt64, at address: PeerAddress) {
@@ -350,11 +342,6 @@ public struct DestinationHealth: Sendable {
     default: verdict.isTrouble = reason == .shutdown || !hasAccepted
     }
     return verdict
-  }
-
-  /// A connection failed us: its address is put aside for a while.
-  public mutating func putAside(_ address: PeerAddress, now: UInt64, random: UInt64) {
-    addresses.failed(address, now: now, random: random)
   }
 
   /// A connection that was made takes no more pushes, and not because its owner had no more use for it. Once for each.

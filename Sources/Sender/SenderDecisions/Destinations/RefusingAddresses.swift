@@ -56,7 +56,4 @@ struct RefusingAddresses: Sendable {
   mutating func served(_ app: UInt64?) {
     if !doubts.isEmpty { doubts.removeAll { $0.app == app } }
   }
-
-  /// The credential was replaced.
-  mutating func removeAll() { doubts.removeAll() }
 }

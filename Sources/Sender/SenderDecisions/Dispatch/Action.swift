@@ -15,9 +15,9 @@ public enum Action: Sendable, Equatable {
   /// Give the push's stream up. That it has ended is an event as for any other stream.
   case reset(slot: UInt32, ConnectionID)
   /// APNs accepted the push: write its receipt. Nearly every push ends so.
-  case delivered(slot: UInt32)
+  case delivered(slot: UInt32, PushEnding)
   /// The push ended otherwise: write its receipt, with the answer if it was another than APNs' 200.
-  case receipt(slot: UInt32, Outcome, ReceiptCause?, GatewayResponse?)
+  case receipt(slot: UInt32, Outcome, ReceiptCause?, GatewayResponse?, PushEnding)
   /// The push was rejected for its device token: write a feedback record, then its receipt.
   case feedback(slot: UInt32, GatewayResponse)
   /// Write the push to a retry topic.
@@ -73,6 +73,15 @@ public enum Action: Sendable, Equatable {
   case reportForeignAnswer(slot: UInt32, ConnectionID, GatewayResponse)
 }
 
+/// What a receipt says of its push, whatever it ended in.
+public struct PushEnding: Sendable, Equatable {
+  public let origin: Origin
+  /// Sends, earlier ones included.
+  public let attempts: Int
+  /// Hash of the app's bundle id (`AppHash`).
+  public let app: UInt64
+}
+
 /// Why a push goes to a retry topic, as the record's last reason.
 public enum ParkReason: Sendable, Equatable {
   /// The answer; nil for none.
@@ -107,30 +116,5 @@ public enum ParkReason: Sendable, Equatable {
     case .pace: "over pace"
     case .devicePace: "over device pace"
     }
-  }
-}
-
-/// Actions in their order, in memory that is reused.
-public struct ActionQueue: Sendable {
-  private var storage: [Action] = []
-  private var head = 0
-  private var end = 0
-
-  public init() { storage.reserveCapacity(256) }
-
-  public var isEmpty: Bool { head == end }
-
-  mutating func append(_ action: Action) {
-    if end == storage.count { storage.append(action) } else { storage[end] = action }
-    end += 1
-  }
-
-  /// The next action to perform; nil when all are done.
-  public mutating func next() -> Action? {
-    guard head < end else { return nil }
-    let action = storage[head]
-    head += 1
-    if head == end { (head, end) = (0, 0) }
-    return action
   }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The connectAttempts of one pool for connections to come: names that are being looked up, and addresses that are being tried.
+/// The searches of one pool for connections to come: names that are being looked up, and addresses that are being tried.
 struct ConnectAttempts: Sendable {
   /// Look-ups under way.
   private(set) var lookUps = 0
-  /// ConnectAttempts that have their addresses.
+  /// Searches that have their addresses.
   private(set) var races: [AddressRace] = []
   private var last: UInt32 = 0
 

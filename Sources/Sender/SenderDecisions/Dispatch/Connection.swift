@@ -118,6 +118,17 @@ public struct Connection: Sendable {
     perform(machine.answered(status: status, connection: reaction), &turn)
   }
 
+  /// Where an answer to a push came from.
+  ///
+  /// - Parameter newest: the token of its pool.
+  func place(
+    of push: borrowing PushState, newest: PoolToken.Choice?
+  ) -> DestinationHealth.AnsweringConnection {
+    DestinationHealth.AnsweringConnection(
+      at: address, isAgain: push.lastFailure.findsOut, hasAccepted: machine.hasAccepted,
+      firstPushAt: firstPushAt, hasNewestToken: token == newest?.number ?? 0)
+  }
+
   /// A stream ended without an answer.
   ///
   /// - Parameters:
@@ -167,14 +178,8 @@ public struct Connection: Sendable {
     turn.append(.abandon(id))
   }
 
-  /// True if its end tells something about the destination: it is not we who have no use for it.
-  var endTells: Bool { machine.endReason != .retired && machine.endReason != .beaten }
-
-  /// It ends, and that says no more than that its address did not take a connection.
-  var isOfAddressAlone: Bool {
-    machine.endReason == .beaten
-      || (race != 0 && (machine.state == .connecting || machine.endReason == .givenUp))
-  }
+  /// It will not serve again.
+  var isAbandoned: Bool { machine.endReason == .abandoned }
 
   // MARK: The gateway
 
@@ -190,7 +195,7 @@ public struct Connection: Sendable {
   /// Takes the newest provider token of its pool, if the rules allow it.
   ///
   /// - Returns: false when no push may go out on it now.
-  mutating func prepare(_ newest: PoolToken, _ turn: inout Turn) -> Bool {
+  mutating func prepare(_ newest: PoolToken.Choice, _ turn: inout Turn) -> Bool {
     switch machine.chooseToken(newest: newest.stamp, now: turn.wall) {
     case .current: return true
     case .newest:
@@ -233,6 +238,31 @@ public struct Connection: Sendable {
     perform(machine.pingTimedOut(), &turn)
   }
 
+  /// Looks after it: it is given up if it is not ready in time, and asked for a sign of life if it is silent.
+  ///
+  /// - Returns: whether it has not given one in time.
+  mutating func watch(_ settings: borrowing DispatchSettings, _ turn: inout Turn) -> Bool {
+    switch machine.state {
+    case .connecting, .negotiating:
+      if turn.now - startedAt >= settings.connectTimeout { giveUp(&turn) }
+      return false
+    case .draining:
+      // Drained by the choice of a token, which closes nothing by itself.
+      if machine.openStreams == 0 { retire(&turn) }
+      closeAbandoned(&turn)
+    case .priming, .ready, .suspect, .closed: break
+    }
+    age(now: turn.now)
+    if let pingedAt { return turn.now - pingedAt >= settings.pingTimeout }
+    let silence = silence(now: turn.now)
+    if machine.owesSignOfLife {
+      if silence >= settings.pingAfter { silent(&turn) }
+    } else if silence >= settings.idlePing {
+      ping(&turn)
+    }
+    return false
+  }
+
   // MARK: The end
 
   /// It is to be replaced.
@@ -246,7 +276,7 @@ public struct Connection: Sendable {
 
   /// Closes it if it is of no more use, once answers that are on their way have had their time.
   mutating func closeAbandoned(_ turn: inout Turn) {
-    guard machine.endReason == .abandoned else { return }
+    guard isAbandoned else { return }
     let since = abandonedAt ?? turn.now
     abandonedAt = since
     guard turn.now - since >= ConnectionStateMachine.grace else { return }
@@ -262,13 +292,24 @@ public struct Connection: Sendable {
     return true
   }
 
-  /// True, once, if its pool is to be told that it takes no more pushes.
-  mutating func leaves() -> Bool {
-    guard !isStaying, !hasLeft else { return false }
+  /// What it says of the destination that it takes no more pushes: once, and nil if it is we who have no use for it.
+  mutating func leaves(now: UInt64) -> DestinationHealth.ConnectionEnd? {
+    guard !isStaying, !hasLeft else { return nil }
     hasLeft = true
-    return true
+    guard machine.endReason != .retired, machine.endReason != .beaten else { return nil }
+    var end = DestinationHealth.ConnectionEnd(
+      hasAccepted: machine.hasAccepted, lived: now - startedAt, isAddressAside: isAddressAside)
+    end.accepted = machine.acceptedStreams
+    end.isInOrder = machine.endReason == .goAway
+    return end
   }
 
   /// It is over.
-  mutating func closed() { machine.closed() }
+  ///
+  /// - Returns: whether that says no more than that its address did not take a connection.
+  mutating func closed() -> Bool {
+    defer { machine.closed() }
+    return machine.endReason == .beaten
+      || (race != 0 && (machine.state == .connecting || machine.endReason == .givenUp))
+  }
 }

@@ -3,14 +3,7 @@
 internal import APNS
 import Credentials
 
-/// The newest provider token of a pool.
-struct PoolToken: Sendable {
-  let stamp: ProviderTokenStamp
-  /// Counts the tokens that the pool had.
-  let number: UInt32
-}
-
-/// The way of one pool to its gateway: its connections and the connectAttempts for further ones, the provider token that they
+/// The way of one pool to its gateway: its connections and the searches for further ones, the provider token that they
 /// carry, and what all of these say about the destination's health.
 ///
 /// Connections come and go here: when they are opened, watched, replaced and closed, what their ends and their answers
@@ -18,16 +11,12 @@ struct PoolToken: Sendable {
 struct ConnectionSet: Sendable {
   private let pool: Int32
   let authentication: ConnectionStateMachine.Authentication
-  private let settings: DispatchSettings
+  let settings: DispatchSettings
   /// The health of the destination, and what follows from it for connections and retries.
   private(set) var health: DestinationHealth
   private(set) var connections = Connections()
   private(set) var connectAttempts = ConnectAttempts()
-  /// nil while there is none that may be sent.
-  private(set) var token: PoolToken?
-  /// The token itself: a secret.
-  private(set) var tokenBytes: [UInt8] = []
-  private var tokens: UInt32 = 0
+  private(set) var token = PoolToken()
 
   init(
     _ pool: Int32, _ authentication: ConnectionStateMachine.Authentication,
@@ -42,15 +31,37 @@ struct ConnectionSet: Sendable {
   }
 
   /// True with a valid provider token or a certificate.
-  var isAuthorized: Bool { token != nil || authentication == .certificate }
+  var isAuthorized: Bool { token.newest != nil || authentication == .certificate }
+
+  /// Something happened to a connection.
+  mutating func handle(_ event: ConnectionEvent, of index: Int32, _ turn: inout Turn) {
+    switch event {
+    case .notOpened:
+      let race = connections[index].race
+      connections.remove(index)
+      connectAttempts.endAttempt(of: race, isLast: true)
+      goOn(race, &turn)
+    case .advanced:
+      connections[index].noteActivity(now: turn.now)
+      connectAttempts.advanced(connections[index].race, now: turn.now)
+    case .connected: connected(index, now: turn.now)
+    case .touched(let limit): connections[index].limit(to: limit)
+    case .settings(let limit): allow(limit, on: index, &turn)
+    case .goAway(let reason, let isError): goAway(index, reason, isError: isError, &turn)
+    case .ponged: connections[index].ponged(&turn)
+    case .closed(let isFailure): closed(index, isFailure: isFailure, &turn)
+    }
+  }
 
   // MARK: Connections come
 
-  mutating func endedLookUp() { connectAttempts.endedLookUp() }
-
   /// The gateway's addresses have come, in the order to try them; nil when it has none.
-  mutating func lookedUp(_ addresses: [PeerAddress]?, _ turn: inout Turn) {
-    if let addresses { health.lookedUp(addresses) }
+  ///
+  /// - Parameter isWanted: connections may still be opened.
+  mutating func lookedUp(_ addresses: [PeerAddress]?, isWanted: Bool, _ turn: inout Turn) {
+    connectAttempts.endedLookUp()
+    guard isWanted else { return }
+    if let addresses { health.addresses.resolved(addresses) }
     let inUse = connections.staying.map { connections[$0].address }
     let route = health.route(inUse: inUse, now: turn.now)
     goOn(connectAttempts.begin(addresses == nil ? [] : route), &turn)
@@ -77,22 +88,7 @@ struct ConnectionSet: Sendable {
     turn.append(.open(id))
   }
 
-  /// A connection could not even be begun: the system refuses it, which another address does not change.
-  mutating func notOpened(_ index: Int32, _ turn: inout Turn) {
-    let race = connections[index].race
-    connections.remove(index)
-    connectAttempts.endAttempt(of: race, isLast: true)
-    goOn(race, &turn)
-  }
-
-  /// A connection came a step nearer.
-  mutating func advanced(_ index: Int32, now: UInt64) {
-    connections[index].noteActivity(now: now)
-    connectAttempts.advanced(connections[index].race, now: now)
-  }
-
-  /// TLS is up.
-  mutating func connected(_ index: Int32, now: UInt64) {
+  private mutating func connected(_ index: Int32, now: UInt64) {
     connections[index].connected(now: now)
     connectAttempts.advanced(connections[index].race, now: now)
     health.connected()
@@ -100,7 +96,7 @@ struct ConnectionSet: Sendable {
 
   /// The gateway allows so many streams at once: the connection takes requests, and what else its search has under way
   /// is not needed any more.
-  mutating func settings(_ index: Int32, limit: Int, _ turn: inout Turn) {
+  private mutating func allow(_ limit: Int, on index: Int32, _ turn: inout Turn) {
     connections[index].settings(limit: limit)
     let race = connections[index].race
     guard race != 0, connections[index].isServing else { return }
@@ -113,15 +109,11 @@ struct ConnectionSet: Sendable {
     }
   }
 
-  /// The gateway allows fewer streams than it did, perhaps.
-  mutating func limit(_ index: Int32, to limit: Int) { connections[index].limit(to: limit) }
-
   // MARK: Connections go
 
-  /// The gateway is leaving.
-  ///
-  /// - Parameter isError: it says with its code that something is wrong.
-  mutating func goAway(_ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn) {
+  private mutating func goAway(
+    _ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn
+  ) {
     turn.count(.goAways)
     let verdict = health.goAway(
       reason, at: connections[index].address, hasAccepted: connections[index].machine.hasAccepted,
@@ -133,14 +125,9 @@ struct ConnectionSet: Sendable {
     connections[index].goAway(isInOrder: !isError && reason == nil, &turn)
   }
 
-  mutating func ponged(_ index: Int32, _ turn: inout Turn) { connections[index].ponged(&turn) }
-
-  /// A connection is over, and all its streams have ended.
-  ///
-  /// - Parameter isFailure: not in good order.
-  mutating func closed(_ index: Int32, isFailure: Bool, _ turn: inout Turn) {
-    let (race, isOfAddressAlone) = (connections[index].race, connections[index].isOfAddressAlone)
-    connections[index].closed()
+  private mutating func closed(_ index: Int32, isFailure: Bool, _ turn: inout Turn) {
+    let race = connections[index].race
+    let isOfAddressAlone = connections[index].closed()
     if isFailure {
       putAddressAside(of: index, &turn)
       turn.count(.connectionsLost)
@@ -162,13 +149,7 @@ struct ConnectionSet: Sendable {
 
   /// Tells the health of a connection that takes no more pushes, once.
   private mutating func noteLeaving(_ index: Int32, _ turn: inout Turn) {
-    guard connections[index].leaves(), connections[index].endTells else { return }
-    let connection = connections[index]
-    var end = DestinationHealth.ConnectionEnd(
-      hasAccepted: connection.machine.hasAccepted, lived: turn.now - connection.startedAt,
-      isAddressAside: connection.isAddressAside)
-    end.accepted = connection.machine.acceptedStreams
-    end.isInOrder = connection.machine.endReason == .goAway
+    guard let end = connections[index].leaves(now: turn.now) else { return }
     health.connectionEnded(end, now: turn.now, random: turn.chance())
   }
 
@@ -179,7 +160,7 @@ struct ConnectionSet: Sendable {
   }
 
   private mutating func putAside(_ address: PeerAddress, _ turn: inout Turn) {
-    health.putAside(address, now: turn.now, random: turn.chance())
+    health.addresses.failed(address, now: turn.now, random: turn.chance())
     turn.count(.addressesAside)
   }
 
@@ -195,7 +176,10 @@ struct ConnectionSet: Sendable {
     _ line: (isWaiting: Bool, wantsOtherConnection: Bool), room: Int, _ turn: inout Turn
   ) -> Bool {
     for index in connections.indices { noteLeaving(index, &turn) }
-    replaceAged(isIdle: !line.isWaiting, &turn)
+    if let aged = connections.replaceable(isIdle: !line.isWaiting) {
+      turn.count(.replacedAged)
+      connections[aged].retire(&turn)
+    }
     var room = room
     while true {
       var load = load
@@ -212,34 +196,16 @@ struct ConnectionSet: Sendable {
         // Asked again before each connect: APNs spreads its load by what a name means now.
         turn.append(.lookUp(pool: pool, seed: UInt32(truncatingIfNeeded: turn.chance())))
       case .closeOne:
-        closeIdlest(&turn)
+        giveWay(.one(pool), &turn)
         return false
       }
     }
   }
 
   /// The load that `ConnectionPoolPolicy` decides by, without the pushes that wait.
-  private var load: ConnectionPoolPolicy.Load {
-    var load = ConnectionPoolPolicy.Load(
-      connecting: connectAttempts.count, serving: 0, credit: 0, openStreams: 0, capacity: 0,
-      isWaiting: false)
-    connections.add(to: &load)
-    return load
-  }
+  var load: ConnectionPoolPolicy.Load { connections.load(connecting: connectAttempts.count) }
 
-  /// Retires a connection that is too old once another one can serve in its place. One at a time.
-  private mutating func replaceAged(isIdle: Bool, _ turn: inout Turn) {
-    let serving = connections.indices.filter { connections[$0].isServing }
-    guard let aged = serving.first(where: { connections[$0].isAged }) else { return }
-    let canGo =
-      serving.contains { !connections[$0].isAged }
-      || (connections[aged].machine.openStreams == 0 && isIdle)
-    guard canGo else { return }
-    turn.count(.replacedAged)
-    connections[aged].retire(&turn)
-  }
-
-  /// Looks after silent connections, and has connectAttempts go on that come no nearer.
+  /// Looks after silent connections, and has searches go on that come no nearer.
   ///
   /// - Returns: the room that is left.
   mutating func watch(room: Int, _ turn: inout Turn) -> Int {
@@ -248,51 +214,24 @@ struct ConnectionSet: Sendable {
       goOn(race.number, &turn)
       room -= 1
     }
-    for index in connections.indices { watch(connection: index, &turn) }
+    for index in connections.indices {
+      guard connections[index].watch(settings, &turn) else { continue }
+      turn.count(.silentConnections)
+      putAddressAside(of: index, &turn)
+      connections[index].pingTimedOut(&turn)
+    }
     return room
   }
 
-  private mutating func watch(connection index: Int32, _ turn: inout Turn) {
-    switch connections[index].machine.state {
-    case .connecting, .negotiating:
-      if turn.now - connections[index].startedAt >= settings.connectTimeout {
-        connections[index].giveUp(&turn)
-      }
-      return
-    case .draining:
-      // Drained by the choice of a token, which closes nothing by itself.
-      if connections[index].machine.openStreams == 0 { connections[index].retire(&turn) }
-      connections[index].closeAbandoned(&turn)
-    case .priming, .ready, .suspect, .closed: break
+  /// All connections close as their streams end, and one is opened when there is something to send; or only the one with
+  /// the fewest open streams closes.
+  mutating func giveWay(_ yield: ConnectionBudget.Yield, _ turn: inout Turn) {
+    switch yield {
+    case .all:
+      health.closedIdle()
+      for index in connections.staying { connections[index].retire(&turn) }
+    case .one: if let idlest = connections.idlest { connections[idlest].retire(&turn) }
     }
-    connections[index].age(now: turn.now)
-    if let pingedAt = connections[index].pingedAt {
-      if turn.now - pingedAt >= settings.pingTimeout { closeSilent(index, &turn) }
-      return
-    }
-    let silence = connections[index].silence(now: turn.now)
-    if connections[index].machine.owesSignOfLife {
-      if silence >= settings.pingAfter { connections[index].silent(&turn) }
-    } else if silence >= settings.idlePing {
-      connections[index].ping(&turn)
-    }
-  }
-
-  private mutating func closeSilent(_ index: Int32, _ turn: inout Turn) {
-    turn.count(.silentConnections)
-    putAddressAside(of: index, &turn)
-    connections[index].pingTimedOut(&turn)
-  }
-
-  /// All connections close as their streams end; one is opened when there is something to send.
-  mutating func closeIdle(_ turn: inout Turn) {
-    health.closedIdle()
-    for index in connections.staying { connections[index].retire(&turn) }
-  }
-
-  /// The connection with the fewest open streams closes as these end.
-  mutating func closeIdlest(_ turn: inout Turn) {
-    if let idlest = connections.idlest { connections[idlest].retire(&turn) }
   }
 
   /// All connections close as their streams end: the credential is gone.
@@ -302,47 +241,34 @@ struct ConnectionSet: Sendable {
 
   // MARK: Credentials
 
-  /// All connections are to be replaced: APNs knows a team's topics as they were when each sent its first push.
-  mutating func age() { for index in connections.indices { connections[index].age() } }
-
   /// Roots or certificates were replaced: the next connect need not wait.
   mutating func trustRenewed() { health.trustRenewed() }
 
-  /// The credential was replaced: what was refused may be tried again at once.
-  mutating func renewed() { health.renewed() }
-
-  /// Takes the provider token that the credential has now; nil for none that may be sent.
+  /// Takes the provider token that the credential has now, nil for none that may be sent: what was refused may be tried
+  /// again at once.
   ///
-  /// - Returns: whether that is another one.
-  mutating func authorize(_ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?) -> Bool {
-    let hadToken = token != nil
-    guard let newest else {
-      token = nil
-      return hadToken
-    }
-    // The same token under another generation is no other token.
-    if hadToken, tokenBytes == newest.bytes { return false }
-    tokens += 1
-    token = PoolToken(stamp: newest.stamp, number: tokens)
-    tokenBytes = newest.bytes
-    return true
+  /// - Parameter hasOtherApps: all connections are to be replaced, because APNs knows a team's topics as they were when each
+  ///   sent its first push.
+  /// - Returns: whether that is another token.
+  mutating func authorize(
+    _ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?, hasOtherApps: Bool
+  ) -> Bool {
+    health.renewed()
+    if hasOtherApps { for index in connections.indices { connections[index].age() } }
+    return token.replace(newest)
   }
 
   /// Puts the newest provider token on a connection, if the rules allow it.
   ///
   /// - Returns: false when no push may go out on this connection now.
   mutating func prepareToken(of index: Int32, _ turn: inout Turn) -> Bool {
-    guard let token else { return authentication == .certificate }
-    return connections[index].prepare(token, &turn)
+    guard let newest = token.newest else { return authentication == .certificate }
+    return connections[index].prepare(newest, &turn)
   }
 
   // MARK: A push goes out
 
-  /// True if one more push may be open.
-  ///
-  /// - Parameters:
-  ///   - capacity: streams that may be open in all.
-  ///   - open: those that are.
+  /// True if one more push may be open than those that are, with connections of this capacity.
   mutating func allowsMore(capacity: Int, open: Int, now: UInt64) -> Bool {
     health.isUndisturbed || open < health.allowance(capacity: capacity, now: now)
   }
@@ -355,7 +281,7 @@ struct ConnectionSet: Sendable {
   }
 
   /// True if something may have changed for the pushes whose apps had to wait.
-  mutating func hasNewAllowance(now: UInt64) -> Bool { health.hasNewAllowance(now: now) }
+  mutating func hasNewAllowance(now: UInt64) -> Bool { health.apps.hasNewAllowance(now: now) }
 
   /// True if some app has to wait. `mutating`, although it only reads: otherwise it would be asked of a copy.
   mutating func hasRefusedApps() -> Bool { health.hasRefusedApps }
@@ -370,7 +296,7 @@ struct ConnectionSet: Sendable {
   /// - Parameter isFirst: it was not sent before.
   mutating func opened(on index: Int32, isFirst: Bool, now: UInt64, wall: Int64) {
     connections[index].opened(now: now, wall: wall)
-    if isFirst { health.sent() }
+    if isFirst { health.budget.sent() }
   }
 
   /// A push could not be sent after all.
@@ -410,38 +336,23 @@ struct ConnectionSet: Sendable {
     retryAfter: UInt64, _ turn: inout Turn
   ) -> DestinationHealth.Reaction {
     health.noteActivity(now: turn.now)
-    let connection = connections[index]
+    let place = connections[index].place(of: push, newest: token.newest)
     let reaction = health.answered(
       DestinationHealth.Answer(
-        response, app: push.app, sentAt: push.sentAt, retryAfter: retryAfter,
-        on: .init(
-          at: connection.address, isAgain: push.lastFailure.findsOut,
-          hasAccepted: connection.machine.hasAccepted, firstPushAt: connection.firstPushAt,
-          hasNewestToken: connection.token == token?.number ?? 0)),
+        response, app: push.app, sentAt: push.sentAt, retryAfter: retryAfter, on: place),
       now: turn.now, random: turn.chance())
     connections[index].answered(
       status: response.isForeign ? 0 : response.status, reaction.connection, &turn)
     if reaction.isOfAddress, reaction.connection != .keep { putAddressAside(of: index, &turn) }
-    askForToken(response, reaction, &turn)
+    let hasToken = authentication == .providerToken
+    if health.asksForToken(after: response, reaction, hasToken: hasToken, now: turn.now) {
+      turn.requestToken(pool, response)
+    }
     if reaction.isNewRefusal {
       reportRefusal(response, app: response.credential == .stop ? slot : nil, &turn)
     }
     if response.isForeign { noteForeign(slot, on: index, response, &turn) }
     return reaction
-  }
-
-  /// Asks the signer for a newer provider token if the answer calls for one.
-  private mutating func askForToken(
-    _ response: GatewayResponse, _ reaction: DestinationHealth.Reaction, _ turn: inout Turn
-  ) {
-    let asks =
-      switch response.credential {
-      case .refresh, .refreshIfOld: true
-      // Only the signer can tell whether the token is the one that it has signed.
-      case .stop: authentication == .providerToken && !reaction.isOfAddress
-      case .none, .freeze: false
-      }
-    if asks, health.asksForToken(now: turn.now) { turn.requestToken(pool, response) }
   }
 
   private func reportRefusal(_ answer: GatewayResponse, app slot: UInt32?, _ turn: inout Turn) {
@@ -455,14 +366,11 @@ struct ConnectionSet: Sendable {
     _ slot: UInt32, on index: Int32, _ response: GatewayResponse, _ turn: inout Turn
   ) {
     turn.count(.foreignAnswers)
-    if isAbandoned(index) { putAddressAside(of: index, &turn) }
+    if connections[index].isAbandoned { putAddressAside(of: index, &turn) }
     if health.reportsForeignAnswer(now: turn.now) {
       turn.append(.reportForeignAnswer(slot: slot, connections[index].id, response))
     }
   }
-
-  /// True if a connection will not serve again.
-  func isAbandoned(_ index: Int32) -> Bool { connections[index].machine.endReason == .abandoned }
 
   /// A push's stream ended without an answer.
   ///
@@ -487,74 +395,5 @@ struct ConnectionSet: Sendable {
     _ push: DestinationHealth.FailedPush, now: UInt64, wall: Int64
   ) -> DestinationHealth.Retry {
     health.retry(push, now: now, wall: wall)
-  }
-
-  // MARK: What failed in one place goes out in another
-
-  /// The connection for a push that failed before: to another address of the gateway where there is one, another
-  /// connection otherwise. Nil when it should wait for one to be opened elsewhere.
-  mutating func elsewhere(
-    _ lastFailure: PushState.LastFailure, _ app: UInt64, insteadOf chosen: Int32, _ turn: inout Turn
-  ) -> Int32? {
-    var index = chosen
-    if connections[chosen].serial == lastFailure.connection
-      || !isElsewhere(chosen, lastFailure, app),
-      let other = another(lastFailure, app), prepareToken(of: other, &turn)
-    {
-      index = other
-    }
-    guard !isElsewhere(index, lastFailure, app) else {
-      turn.count(.movedAddress)
-      return index
-    }
-    return mayWait(lastFailure, app, for: index, now: turn.now) ? nil : index
-  }
-
-  /// True if a connection leads to another address than where a push failed, and not to one that has refused its app.
-  func isElsewhere(_ index: Int32, _ lastFailure: PushState.LastFailure, _ app: UInt64) -> Bool {
-    let address = connections[index].address
-    guard address != lastFailure.address else { return false }
-    return !lastFailure.findsOut || !health.refuses(app, at: address)
-  }
-
-  /// A connection with free streams that a push has not failed on, to another address if there is one.
-  private func another(_ lastFailure: PushState.LastFailure, _ app: UInt64) -> Int32? {
-    var found: Int32?
-    for index in connections.indices where connections[index].machine.credit > 0 {
-      guard connections[index].serial != lastFailure.connection else { continue }
-      if isElsewhere(index, lastFailure, app) { return index }
-      found = index
-    }
-    return found
-  }
-
-  /// True if a better place than this connection may yet be found.
-  private func mayWait(
-    _ lastFailure: PushState.LastFailure, _ app: UInt64, for index: Int32, now: UInt64
-  ) -> Bool {
-    guard lastFailure.connection != 0, !isPatienceOver(lastFailure, now: now) else { return false }
-    // With all connections that there may be, none is opened elsewhere.
-    let load = load
-    let most = settings.pool.maximum
-    guard load.connecting > 0 || load.serving - load.aged < most else { return false }
-    if lastFailure.findsOut { return health.hasUntried(app, now: now) }
-    return health.hasOther(than: connections[index].address, now: now)
-      || (connections[index].serial == lastFailure.connection && most > 1)
-  }
-
-  /// A better place is waited for as long as one connect may take.
-  private func isPatienceOver(_ lastFailure: PushState.LastFailure, now: UInt64) -> Bool {
-    now - lastFailure.at >= settings.connectTimeout
-  }
-
-  /// True if a push that waits for another connection has one now, or has waited long enough.
-  func canComeBack(_ lastFailure: PushState.LastFailure, _ app: UInt64, now: UInt64) -> Bool {
-    if isPatienceOver(lastFailure, now: now) { return true }
-    var first: Int32?
-    for index in connections.indices where connections[index].machine.credit > 0 {
-      if isElsewhere(index, lastFailure, app) { return true }
-      if first == nil { first = index }
-    }
-    return first.map { !mayWait(lastFailure, app, for: $0, now: now) } ?? false
   }
 }

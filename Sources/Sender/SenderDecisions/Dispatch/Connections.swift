@@ -92,8 +92,23 @@ struct Connections: Sendable {
     return true
   }
 
-  /// Adds what they carry to what it is decided by whether to open or close one.
-  func add(to load: inout ConnectionPoolPolicy.Load) {
+  /// One that is too old, once another one can serve in its place: one at a time.
+  ///
+  /// - Parameter isIdle: nothing waits to be sent.
+  func replaceable(isIdle: Bool) -> Int32? {
+    let serving = indices.filter { self[$0].isServing }
+    guard let aged = serving.first(where: { self[$0].isAged }) else { return nil }
+    let canGo =
+      serving.contains { !self[$0].isAged } || (self[aged].machine.openStreams == 0 && isIdle)
+    return canGo ? aged : nil
+  }
+
+  /// What they carry: whether to open or close one is decided by it.
+  ///
+  /// - Parameter connecting: connections on their way.
+  func load(connecting: Int) -> ConnectionPoolPolicy.Load {
+    var load = ConnectionPoolPolicy.Load(
+      connecting: connecting, serving: 0, credit: 0, openStreams: 0, capacity: 0, isWaiting: false)
     for index in indices {
       let connection = self[index]
       switch connection.machine.state {
@@ -111,5 +126,6 @@ struct Connections: Sendable {
       case .connecting, .negotiating, .draining, .closed: break
       }
     }
+    return load
   }
 }

@@ -171,19 +171,6 @@ public enum SenderCounter: Int, MetricTable {
   )
 }
 
-/// The counters' values, written by the one owner.
-public struct Counts: Sendable {
-  private var values = InlineArray<64, Int>(repeating: 0)
-
-  init() { precondition(SenderCounter.allCases.count <= values.count) }
-
-  public subscript(_ counter: SenderCounter) -> Int { values[counter.rawValue] }
-
-  mutating func add(_ counter: SenderCounter) { values[counter.rawValue] += 1 }
-
-  mutating func set(_ counter: SenderCounter, _ value: Int) { values[counter.rawValue] = value }
-}
-
 extension Outcome {
   /// The counter of this outcome.
   var counter: SenderCounter {

@@ -24,7 +24,7 @@ public struct DeviceNews: Sendable, Equatable {
 /// The state that is kept about single devices: which are throttled, which APNs has just called dead, and whose turn it
 /// is where order is kept.
 struct Devices: Sendable {
-  private var throttled = ThrottleTable()
+  private(set) var throttled = ThrottleTable()
   private var invalid = RecentInvalidations()
   private var released = ReleasedDevices()
   /// The newest timestamp of a record so far, milliseconds since the epoch: what other clocks say.
@@ -45,9 +45,6 @@ struct Devices: Sendable {
   }
 
   // MARK: Throttled devices
-
-  /// False when certainly no device is throttled: the usual case, which costs one comparison.
-  func mayThrottle(now: UInt64) -> Bool { throttled.mayThrottle(now: now) }
 
   /// The time for which nothing should go to the device, in milliseconds; 0 if something may.
   func pause(_ device: UInt64, now: UInt64) -> Int64 {

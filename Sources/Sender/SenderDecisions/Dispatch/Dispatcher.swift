@@ -3,7 +3,7 @@
 public import APNS
 public import ConsumerGroup
 import Contract
-public import Credentials
+import Credentials
 
 /// One loop of the sender as a value: it is told what happens and says what is to be done.
 ///
@@ -16,11 +16,27 @@ public import Credentials
 /// `dispatch` sends it, `accepted`, `refused` or `unanswered` ends it in a receipt, a retry or a dead letter, and
 /// `acknowledged` completes its offset.
 ///
-/// It decides nothing itself: each event goes to the value that decides, with what else that needs.
+/// It decides where a push goes (`route`), which credential has which pools, and which records are wanted. What becomes of a
+/// push on a stream or of a connection is its `Pool`'s to decide, what becomes of a record or a partition `Workload`'s.
 public struct Dispatcher: ~Copyable, Sendable {
-  private(set) var work: Workload
-  private(set) var destinations: Destinations
-  private var intake = Intake()
+  // Only its own events write to these: whatever decides below is given the parts that it needs, and never the whole.
+
+  var work: Workload
+  /// The pools of connections, each with the line of the pushes that wait for a stream.
+  var pools: Pools
+  /// The credentials that there are, and which pools serve each.
+  var credentials: Credentials
+  /// Records of the provider tokens' topic that were told and not applied yet.
+  var backlog = ProviderTokenBacklog()
+  /// Pushes whose app has no credential.
+  var unresolved = SlotQueue()
+  var rounds = Upkeep()
+  var progress: Progress
+  var intake = Intake()
+  let settings: DispatchSettings
+
+  /// Records taken from one partition before the next has its turn.
+  public static let takeAtOnce = 64
 
   /// - Parameters:
   ///   - certificates: the client certificates that there are.
@@ -31,11 +47,15 @@ public struct Dispatcher: ~Copyable, Sendable {
     _ settings: DispatchSettings, certificates: [CertificateBook.Entry] = [], now: UInt64,
     wall: Int64, seed: UInt64
   ) {
+    self.settings = settings
     work = Workload(settings, Turn(now: now, wall: wall, seed: seed))
-    destinations = Destinations(
-      settings, certificates: CertificateBook(certificates, now: wall / 1_000))
+    progress = Progress(settings)
+    pools = Pools(limits: settings.budget)
+    credentials = Credentials(certificates: CertificateBook(certificates, now: wall / 1_000))
   }
+}
 
+extension Dispatcher {
   // MARK: Turns
 
   /// A turn of the owner begins: the time of all that it tells until the next one.
@@ -48,49 +68,16 @@ public struct Dispatcher: ~Copyable, Sendable {
 
   /// When something is due that time alone makes due, in monotonic milliseconds.
   public var nextDue: UInt64 {
-    var due = work.reportDue
+    var due = progress.due
     if let next = work.pushes.nextTimeOut { due = min(due, next) }
     if let next = work.partitions.nextRetryDue { due = min(due, next) }
     if work.paces.isInForce, let next = work.paces.nextDue { due = min(due, next) }
-    if let next = destinations.nextDue(now: work.turn.now) { due = min(due, next) }
+    if !backlog.isEmpty { return min(due, work.turn.now) }
+    if !unresolved.isEmpty || pools.hasActive { due = min(due, rounds.due) }
     return due
   }
 
   // MARK: Records are taken
-
-  /// Records taken from one partition before the next has its turn.
-  public static let takeAtOnce = 64
-
-  /// A partition's queue has records.
-  public mutating func signalled(_ partition: Int) { work.signalled(partition) }
-
-  /// Any partition's queue may have records.
-  public mutating func signalledAll() { work.signalledAll() }
-
-  /// True if a turn right now would find records and room for them.
-  public mutating func canTake(isProducerOpen: Bool) -> Bool {
-    intake.canTake(isProducerOpen: isProducerOpen, &destinations, &work)
-  }
-
-  /// Records wait, if not for room then for their turn.
-  public var hasReady: Bool { work.partitions.firstReady(in: work.partitions.indices) != nil }
-
-  /// A turn's intake begins.
-  public mutating func beginIntake() {
-    intake.begin(&destinations, &work)
-  }
-
-  /// The records to take next; `took` follows. Nil: nothing more in this turn.
-  ///
-  /// - Parameter isProducerOpen: the producer takes further records now.
-  public mutating func nextReadRequest(isProducerOpen: Bool) -> ReadRequest? {
-    intake.next(isProducerOpen: isProducerOpen, &destinations, &work)
-  }
-
-  /// So many records were taken of those that were asked for last, and told one by one.
-  public mutating func took(_ count: Int) {
-    if let partition = intake.took(count, work.partitions) { work.foundEmpty(partition) }
-  }
 
   /// A record comes: whether it is to be worked on. If so `accept` or `acceptUnreadable` follows.
   public mutating func admit(_ offset: Int64, from partition: Int) -> OffsetLedger.Admission {
@@ -128,55 +115,40 @@ public struct Dispatcher: ~Copyable, Sendable {
   ) -> UInt32 {
     let (slot, shouldRoute) = work.accept(
       facts, offset: offset, from: partition, written: written)
-    if shouldRoute { destinations.route(slot, &work) }
+    if shouldRoute { route(slot) }
     return slot
   }
-
-  /// Lets the pushes go whose device's turn has come, and those for which there is room in their paces.
-  public mutating func takeTurns() {
-    work.releasePaced()
-    while let slot = work.nextPaced() { destinations.route(slot, &work) }
-    while let slot = work.nextTurn() {
-      if work.isCurrent(slot) {
-        destinations.route(slot, &work)
-      } else {
-        work.handBack(slot)
-      }
-    }
-  }
-
-  /// Apps, lanes or campaigns are held or go on: this is what is held now. What is under way goes on.
-  public mutating func update(_ pauses: Pauses) {
-    for slot in work.update(pauses) { destinations.route(slot, &work) }
-    while let slot = work.popResumed() { destinations.route(slot, &work) }
-  }
-
-  /// An operator has set or cleared paces: these are in force now.
-  public mutating func update(_ paces: Paces) {
-    for slot in work.update(paces) { destinations.route(slot, &work) }
-  }
-
-  /// Devices were removed, have changed their owner, or may be used again.
-  public mutating func update(_ news: [DeviceNews]) { work.update(news) }
-
-  /// The loops of all senders together have so many partitions now, of which this one keeps its part of each pace.
-  public mutating func update(_ totals: PartitionTotals) { work.update(totals) }
 
   // MARK: Pushes go out
 
   /// Sends what waits and can go now.
-  public mutating func dispatch() { destinations.dispatch(&work) }
+  public mutating func dispatch() { pools.dispatch(&work) }
 
   /// A push could not be sent after all.
-  public mutating func notSent(_ slot: UInt32) { destinations.notSent(slot, &work) }
+  public mutating func notSent(_ slot: UInt32) {
+    let id = work.takeBack(slot)
+    pools[id.pool].notSent(slot, on: id.index, &work)
+    pools.touch(id.pool)
+  }
 
   /// Gives up on answers whose time has passed; what that means is decided when the stream has ended.
-  public mutating func expireDeadlines() { destinations.expireDeadlines(&work) }
+  public mutating func expireDeadlines() {
+    while let slot = work.timeOut() {
+      let id = work.pushes[slot].connection
+      // Others were answered since it was sent: the connection lives, this one request is ignored.
+      let lastActivity = pools[id.pool].connectionSet.connections[id.index].lastActivity
+      if lastActivity + work.pushes.timeout > work.turn.now { work.turn.count(.silentStreams) }
+      work.turn.append(.reset(slot: slot, id))
+    }
+  }
 
   // MARK: Streams end
 
   /// APNs answered a push with 200.
-  public mutating func accepted(_ slot: UInt32) { destinations.accepted(slot, &work) }
+  public mutating func accepted(_ slot: UInt32) {
+    let id = work.close(slot)
+    pools[id.pool].accepted(slot, on: id.index, &work)
+  }
 
   /// A push was answered with anything else, by APNs or by something on the way to it.
   ///
@@ -184,7 +156,10 @@ public struct Dispatcher: ~Copyable, Sendable {
   public mutating func refused(
     _ slot: UInt32, _ response: GatewayResponse, retryAfter: UInt32
   ) {
-    destinations.refused(slot, response, retryAfter: UInt64(retryAfter) * 1_000, &work)
+    let id = work.close(slot)
+    let failed = pools[id.pool].refused(
+      slot, on: id.index, response, retryAfter: UInt64(retryAfter) * 1_000, &work)
+    goOn(with: slot, failed, of: id.pool)
   }
 
   /// A push's stream ended without an answer.
@@ -193,14 +168,23 @@ public struct Dispatcher: ~Copyable, Sendable {
   ///   - isUnprocessed: APNs has certainly not processed it.
   ///   - isLost: the connection has ended, and the stream with it.
   public mutating func unanswered(_ slot: UInt32, isUnprocessed: Bool, isLost: Bool) {
-    destinations.unanswered(slot, isUnprocessed: isUnprocessed, isLost: isLost, &work)
+    let timedOut = work.pushes[slot].life.state == .timedOut
+    let id = work.close(slot, isUnprocessed: isUnprocessed)
+    let failed = pools[id.pool].unanswered(
+      slot, on: id.index, isUnprocessed: isUnprocessed, timedOut: timedOut, isLost: isLost, &work)
+    goOn(with: slot, failed, of: id.pool)
+  }
+
+  private mutating func goOn(with slot: UInt32, _ failed: Pool.Failed, of pool: Int32) {
+    switch failed {
+    case .nothing: break
+    case .inLine: pools.touch(pool)
+    case .routesAgain: route(slot)
+    }
   }
 
   // What a shell asks for each push is `mutating`, although it only reads: a borrow of so large a value is passed as a
   // copy.
-
-  /// The end of a push, for its receipt.
-  public mutating func ending(_ slot: UInt32) -> PushStates.Ending { work.pushes.ending(slot) }
 
   /// Time of day of a push's last send, in milliseconds.
   public mutating func sentAt(_ slot: UInt32) -> Int64 { work.pushes.sentAt(slot) }
@@ -212,84 +196,32 @@ public struct Dispatcher: ~Copyable, Sendable {
 
   /// The addresses of a pool's gateway have come, in the order to try them; nil when it has none.
   public mutating func lookedUp(_ pool: Int32, _ addresses: [PeerAddress]?) {
-    destinations.lookedUp(pool, addresses, &work)
+    pools.touch(pool)
+    let isWanted = !work.partitions.isStopping
+    pools.lookedUp(pool, addresses, isWanted: isWanted, &work)
   }
 
-  /// A connection could not even be begun.
-  public mutating func notOpened(_ id: ConnectionID) {
-    destinations.tell(id.pool, &work) { $0.notOpened(id.index, &$1.turn) }
-  }
-
-  /// A connection came a step nearer to TLS: TCP is up, the proxy's tunnel, or the gateway has said something.
-  public mutating func advanced(_ id: ConnectionID) {
-    destinations.tell(id.pool, &work) { $0.advanced(id.index, now: $1.turn.now) }
-  }
-
-  /// TLS is up.
-  public mutating func connected(_ id: ConnectionID) {
-    destinations.tell(id.pool, &work) { $0.connected(id.index, now: $1.turn.now) }
-  }
-
-  /// Something came from a connection's gateway.
-  ///
-  /// - Parameter limit: streams that the gateway allows at once now. Streams that crossed a falling limit came back
-  ///   refused: that is judged by the new one.
-  public mutating func touched(_ id: ConnectionID, limit: Int) {
-    destinations.touch(id, limit: limit)
-  }
-
-  /// The gateway allows so many streams at once. Before it has said so nothing is known of it, so nothing is sent.
-  public mutating func settings(_ id: ConnectionID, limit: Int) {
-    destinations.tell(id.pool, &work) { $0.settings(id.index, limit: limit, &$1.turn) }
-  }
-
-  /// The gateway is leaving.
-  ///
-  /// - Parameter isError: it says with its code that something is wrong.
-  public mutating func goAway(_ id: ConnectionID, _ reason: Reason?, isError: Bool = false) {
-    destinations.tell(id.pool, &work) { $0.goAway(id.index, reason, isError: isError, &$1.turn) }
-  }
-
-  /// The gateway answered a PING.
-  public mutating func ponged(_ id: ConnectionID) {
-    destinations.tell(id.pool, &work) { $0.ponged(id.index, &$1.turn) }
-  }
-
-  /// A connection is over, and all its streams have ended.
-  ///
-  /// - Parameter isFailure: not in good order.
-  public mutating func closed(_ id: ConnectionID, isFailure: Bool) {
-    destinations.tell(id.pool, &work) { $0.closed(id.index, isFailure: isFailure, &$1.turn) }
-  }
-
-  // MARK: Credentials
-
-  /// Records of the provider tokens' topic have come, in this order.
-  ///
-  /// - Parameter isComplete: all credentials that the topic had at the start are known.
-  public mutating func updateTokens(_ updates: [ProviderTokenBook.Update], isComplete: Bool) {
-    destinations.updateTokens(updates, isComplete: isComplete)
-  }
-
-  /// Applies some of the records that have come.
-  public mutating func applyTokens() { destinations.applyTokens(&work) }
-
-  /// Client certificates were read again: what is new serves from now on, what is gone drains.
-  ///
-  /// - Parameter places: where each of the certificates that there were stands now; nil for one that is gone.
-  public mutating func updateCertificates(_ entries: [CertificateBook.Entry], places: [Int?]) {
-    destinations.updateCertificates(entries, places: places, &work)
+  /// Something happened to a connection.
+  public mutating func handle(_ event: ConnectionEvent, of id: ConnectionID) {
+    if case .touched = event {
+      // What goes on on its streams; nothing to count.
+      pools.touch(id.pool)
+      pools[id.pool].handle(event, of: id.index, &work.turn)
+    } else {
+      pools.handle(event, of: id, &work)
+    }
   }
 
   // MARK: Partitions
 
-  /// True if the loop topicKinds: it has its partitions and nobody has asked for them back.
-  public var isFeeding: Bool { work.partitions.isFeeding }
-
   /// A partition is the loop's now.
   ///
   /// - Returns: its number until all are given back.
-  public mutating func granted(_ start: GrantedPartition) -> Int { work.granted(start) }
+  public mutating func granted(_ start: GrantedPartition) -> Int {
+    let partition = work.granted(start)
+    signalled(partition)
+    return partition
+  }
 
   /// A window of `apns-id`s has been rebuilt; if its partition waits for all of it, it begins to be read.
   public mutating func inherit(_ window: DedupWindow, by partition: Int, isWhole: Bool) {
@@ -299,9 +231,12 @@ public struct Dispatcher: ~Copyable, Sendable {
   /// The partitions are asked back: nothing more is taken, what waits unsent is dropped (its next owner sends it), and
   /// what is in flight gets until the deadline (monotonic milliseconds).
   public mutating func drain(until deadline: UInt64) {
-    work.drain(until: deadline)
-    destinations.handBack(&work)
-    work.handBackEarly()
+    drain(until: deadline, isLast: false)
+  }
+
+  private mutating func drain(until deadline: UInt64, isLast: Bool) {
+    work.drain(until: deadline, isLast: isLast)
+    handBack()
     takeTurns()
   }
 
@@ -312,22 +247,37 @@ public struct Dispatcher: ~Copyable, Sendable {
 
   /// The same as `drain`, and nothing is given to the loop afterwards.
   public mutating func stop(until deadline: UInt64) {
-    work.stop()
-    drain(until: deadline)
+    drain(until: deadline, isLast: true)
   }
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
-  public mutating func handOver() -> [HandedOverPartition]? { work.handOver() }
+  public mutating func handOver() -> [HandedOverPartition]? {
+    work.partitions.isHandOverDue(now: work.turn.now) ? work.handOver() : nil
+  }
 
   // MARK: Time goes by
 
   /// Looks after pools, connections and credentials.
   ///
   /// - Returns: false when that is not due yet.
-  public mutating func upkeep() -> Bool { destinations.upkeep(&work) }
+  public mutating func upkeep() -> Bool {
+    guard let due = rounds.begin(now: work.turn.now) else { return false }
+    let waiting = unresolved.count + pools.lookAfterActive(&work)
+    work.turn.set(.waiting, waiting)
+    if due.isRound {
+      pools.lookAfterIdle(&work)
+      refreshCredentials()
+      pools.closeIdle(&work.turn)
+    }
+    pools.removeRetired(&work.turn)
+    if due.isExpiry { expireWaiting() }
+    return true
+  }
 
   /// The progress that may be committed, and anomalies; nil while that is not due yet.
-  public mutating func report() -> [PartitionReport]? { work.report() }
+  public mutating func report() -> [PartitionReport]? {
+    progress.isDue(now: work.turn.now) ? work.report() : nil
+  }
 
   // MARK: Its state, for shells, status pages and tests
 
@@ -362,34 +312,30 @@ public struct Dispatcher: ~Copyable, Sendable {
   public var unacknowledged: Int { work.partitions.unacknowledged }
 
   /// The progress of a partition.
-  public mutating func standing(of partition: Int) -> PartitionSnapshot {
-    work.standing(of: partition)
+  public func standing(of partition: Int) -> PartitionSnapshot {
+    work.partitions[partition].standing(now: work.turn.now)
   }
 
   /// Records of a partition that were taken and are not complete.
   public func openRecords(of partition: Int) -> Int { work.partitions[partition].open }
 
   /// The pools that there are or were, by their numbers.
-  public var pools: Range<Int32> { destinations.pools.indices }
+  public var poolNumbers: Range<Int32> { pools.indices }
 
   /// The state of a pool; nil for one that was removed.
-  public func standing(ofPool pool: Int32) -> PoolSnapshot? { destinations.pools[pool].standing }
+  public func standing(ofPool pool: Int32) -> PoolSnapshot? { pools[pool].standing }
 
   /// The id of a credential.
   public func credential(_ index: Int) -> String {
-    destinations.credentials.tokens.entries[index].credential
+    credentials.tokens.entries[index].credential
   }
 
   /// The provider token of a pool, a secret; nil while there is none that may be sent.
-  public func token(ofPool pool: Int32) -> [UInt8]? { destinations.pools[pool].token }
+  public func token(ofPool pool: Int32) -> [UInt8]? { pools[pool].token }
 
   /// The connections of a pool.
-  public func connections(ofPool pool: Int32) -> [Connection] {
-    destinations.pools[pool].allConnections
-  }
+  public func connections(ofPool pool: Int32) -> [Connection] { pools[pool].allConnections }
 
   /// A connection that is there.
-  public func connection(_ id: ConnectionID) -> Connection {
-    destinations.pools[id.pool][id.index]
-  }
+  public func connection(_ id: ConnectionID) -> Connection { pools[id.pool][id.index] }
 }

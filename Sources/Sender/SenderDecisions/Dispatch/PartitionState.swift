@@ -2,69 +2,7 @@
 
 internal import APNS
 public import ConsumerGroup
-public import Contract
-
-/// The kind of topic that a partition belongs to: decides its turn and when its records are due.
-public enum TopicKind: Sendable, Equatable {
-  case lane(Lane)
-  case retries(RetryTier)
-
-  /// True for a lane, whose notifications come for the first time.
-  public var isLane: Bool { if case .lane = self { true } else { false } }
-}
-
-/// The position from which a partition is read, and the known state of its records.
-public struct GrantedPartition: Sendable {
-  public var topicKind: TopicKind
-  /// The position from which to read, and the offsets above it that are done.
-  public var resume: ResumePoint
-  /// The `apns-id`s that are known: those of what was completed here when the partition was ours before.
-  public var window: DedupWindow?
-  /// While the window of `apns-id`s is rebuilt from the partition's tail: when to go on without it, in
-  /// monotonic milliseconds. Until then nothing is taken.
-  public var windowDeadline: UInt64?
-
-  public init(
-    topicKind: TopicKind, resume: ResumePoint, window: DedupWindow? = nil,
-    windowDeadline: UInt64? = nil
-  ) {
-    self.topicKind = topicKind
-    self.resume = resume
-    self.window = window
-    self.windowDeadline = windowDeadline
-  }
-}
-
-/// The progress of a partition.
-public struct PartitionDone: Sendable, Equatable {
-  /// One past the contiguous prefix of completed records.
-  public var committable: Int64
-  /// The completed offsets above it, ascending.
-  public var completedAbove: [Range<Int64>]
-}
-
-/// The progress of a partition, for status displays.
-public struct PartitionSnapshot: Sendable {
-  public let topicKind: TopicKind
-  /// Records taken and not completed.
-  public let open: Int
-  /// The first offset that is not complete; nil while nothing was read.
-  public let committable: Int64?
-  /// The time for which that has not moved, in milliseconds.
-  public let headAge: UInt64
-}
-
-/// What a push is among those with its device, app and key.
-enum StateVerdict: Equatable {
-  /// The same push is under way: two owners of a partition have moved it on.
-  case repeated
-  /// A newer one was taken.
-  case superseded
-  /// None that is known is newer than this place of the log.
-  ///
-  /// - Parameter isUnknown: of what is forgotten something newer may have been sent.
-  case newest(at: Int64, isUnknown: Bool)
-}
+internal import Contract
 
 /// One assigned partition as its loop decides by it.
 public struct PartitionState: Sendable {
@@ -406,24 +344,26 @@ public struct PartitionState: Sendable {
     gauges.open += open
     gauges.runs += runs
     // A paused lane is not stuck.
+    noteHead(now: now)
     if !isHeld { gauges.age = max(gauges.age, headAge(now: now)) }
     gauges.span = max(gauges.span, ledger?.span ?? 0)
     if windowDeadline == nil, allowance(reserve: reserve) == 0 { gauges.paused += 1 }
   }
 
+  private mutating func noteHead(now: UInt64) {
+    let committable = open > 0 ? ledger?.committable ?? -1 : -1
+    if head.offset != committable { head = (committable, now) }
+  }
+
   /// The time for which the oldest open record has kept the committable offset from moving, in milliseconds, to within
-  /// the time between two looks; 0 when nothing is open.
-  mutating func headAge(now: UInt64) -> UInt64 {
-    guard let ledger, ledger.incomplete > 0 else {
-      head = (-1, now)
-      return 0
-    }
-    if head.offset != ledger.committable { head = (ledger.committable, now) }
+  /// the time between two reports; 0 when nothing is open.
+  func headAge(now: UInt64) -> UInt64 {
+    guard let ledger, ledger.incomplete > 0, head.offset == ledger.committable else { return 0 }
     return now - head.since
   }
 
   /// The partition's progress.
-  mutating func standing(now: UInt64) -> PartitionSnapshot {
+  func standing(now: UInt64) -> PartitionSnapshot {
     PartitionSnapshot(
       topicKind: topicKind, open: open, committable: ledger?.committable, headAge: headAge(now: now)
     )

@@ -14,12 +14,9 @@ public struct HandedOverPartition: Sendable {
   public let window: DedupWindow?
 }
 
-/// The partitions of one loop in one assignment, by index, and which of them may have records.
+/// The partitions of one loop in one assignment, by index.
 struct Partitions: Sendable {
   private var all: [PartitionState] = []
-  /// The partitions whose queues may have records: signalled, and not found empty since. What is asked in every
-  /// turn is asked of these: a partition is large, and some hundred of them cost more than the pushes of a turn.
-  private var ready = ReadySet()
   /// The partitions of retry topics.
   private(set) var retries: [Int] = []
   /// Counts assignments; a push of an earlier one completes no offset.
@@ -40,7 +37,6 @@ struct Partitions: Sendable {
   var isEmpty: Bool { all.isEmpty }
 
   mutating func add(_ partition: PartitionState) -> Int {
-    ready.insert(all.count)
     if partition.isRetry { retries.append(all.count) }
     all.append(partition)
     return all.count - 1
@@ -52,15 +48,17 @@ struct Partitions: Sendable {
   var isFeeding: Bool { drainDeadline == nil }
 
   /// They are asked back.
-  mutating func drain(until deadline: UInt64) { drainDeadline = deadline }
+  ///
+  /// - Parameter isLast: none comes any more.
+  mutating func drain(until deadline: UInt64, isLast: Bool) {
+    drainDeadline = deadline
+    if isLast { isStopping = true }
+  }
 
   /// A drain under way has less time than it was told.
   mutating func shortenDrain(until deadline: UInt64) {
     if !isFeeding { drainDeadline = deadline }
   }
-
-  /// They are asked back, and none comes any more.
-  mutating func stop() { isStopping = true }
 
   /// True if the partitions are to be given back now: nothing of theirs is open any more, or time is up.
   func isHandOverDue(now: UInt64) -> Bool {
@@ -92,7 +90,6 @@ struct Partitions: Sendable {
 
   private mutating func removeAll() {
     all.removeAll()
-    ready.removeAll()
     retries.removeAll()
     epoch &+= 1
     if !isStopping { drainDeadline = nil }
@@ -108,12 +105,6 @@ struct Partitions: Sendable {
   /// True if a record belongs to this assignment.
   func hasNow(_ origin: Origin) -> Bool { origin.epoch == epoch }
 
-  /// The retry topic that a record of this assignment came from; nil from a lane.
-  func tier(of origin: Origin) -> RetryTier? {
-    guard case .retries(let tier) = all[Int(origin.partition)].topicKind else { return nil }
-    return tier
-  }
-
   /// The partition of a record of this assignment; nil for one of an earlier assignment.
   func place(of origin: Origin) -> Int? { hasNow(origin) ? Int(origin.partition) : nil }
 
@@ -126,20 +117,6 @@ struct Partitions: Sendable {
     unacknowledged -= 1
     guard hasNow(origin) else { return }
     all[Int(origin.partition)].acknowledged(origin.offset)
-  }
-
-  // A call for what every record needs: a subscript that is not inlined costs a heap allocation.
-
-  /// Whether a record of a partition is the first with its `apns-id` among the last ones.
-  mutating func take(
-    _ id: NotificationID, payload: UInt16, in index: Int
-  ) -> RecentIDs.Verdict { all[index].take(id, payload: payload) }
-
-  /// A record says that an id is free again, which is all that it is for.
-  mutating func free(_ id: NotificationID, at offset: Int64, in index: Int) {
-    let admission = all[index].admit(offset)
-    all[index].free(id)
-    if case .new = admission { all[index].acknowledged(offset) }
   }
 
   /// The retry topic of a record; nil for a lane's.
@@ -162,31 +139,6 @@ struct Partitions: Sendable {
     return all[index].isSuperseded(push.state)
   }
 
-  /// A push with a key is not under way any more.
-  mutating func endState(of push: borrowing PushState, in slot: UInt32) {
-    if let index = place(of: push.origin) { all[index].endState(push.state, in: slot) }
-  }
-
-  /// A record that an earlier assignment completed; a repeat supersedes nothing.
-  mutating func remember(
-    _ id: NotificationID, payload: UInt16, _ state: StateFacts, at offset: Int64, from index: Int
-  ) {
-    guard !all[index].isRetry, take(id, payload: payload, in: index) == .first,
-      state.hasIdentity
-    else { return }
-    all[index].noteState(
-      state, at: state.position < 0 ? offset : min(state.position, offset))
-  }
-
-  /// When a record of a retry topic goes out, in monotonic milliseconds.
-  ///
-  /// - Parameter written: the record's timestamp.
-  mutating func due(
-    _ index: Int, written: Int64, wall: Int64, now: UInt64, random: UInt64
-  ) -> UInt64 {
-    all[index].due(written: written, wall: wall, now: now, random: random)
-  }
-
   // MARK: How far they are
 
   /// The progress that may be committed, and anomalies.
@@ -204,16 +156,6 @@ struct Partitions: Sendable {
     gauges.show(&turn)
     return reports
   }
-
-  // MARK: Which have records
-
-  /// A partition's queue has records. The number may be left of an earlier assignment: then a queue is looked at in
-  /// vain.
-  mutating func signalled(_ index: Int) { if index < all.count { ready.insert(index) } }
-  mutating func signalledAll() { ready.insertAll(below: all.count) }
-  mutating func foundEmpty(_ index: Int) { ready.remove(index) }
-  func isReady(_ index: Int) -> Bool { ready.contains(index) }
-  func firstReady(in part: Range<Int>) -> Int? { ready.first(in: part) }
 
   /// When the next retry that was read before it was due will be, in monotonic milliseconds.
   var nextRetryDue: UInt64? {

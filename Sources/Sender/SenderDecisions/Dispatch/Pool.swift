@@ -4,36 +4,6 @@ internal import APNS
 internal import Contract
 import Credentials
 
-/// The credential that a pool's pushes authenticate with.
-public enum PoolCredential: Sendable, Equatable {
-  /// A credential of the `ProviderTokenBook`, by its index there.
-  case token(Int)
-  /// A certificate of the `CertificateBook`.
-  case certificate(Int)
-}
-
-/// The state of a pool, for status pages and tests.
-public struct PoolSnapshot: Sendable {
-  public let kind: GatewayKind
-  public let credential: PoolCredential
-  /// Its credential is gone: its connections drain.
-  public let isRetired: Bool
-  /// True with a valid provider token or a certificate.
-  public let isAuthorized: Bool
-  public let health: DestinationHealth
-  /// Pushes that may be sent, those whose apps have to wait, and those that wait for another connection.
-  public let inLine: Int
-  public let heldForApp: Int
-  public let heldForConnection: Int
-  /// Pushes that have a stream.
-  public let open: Int
-  /// The streams that lanes behind the first one may have; nil while nothing holds them back.
-  public let streamsOfOthers: Int?
-
-  /// Pushes that wait.
-  public var waiting: Int { inLine + heldForApp + heldForConnection }
-}
-
 /// The machine that carries the pushes of one credential to one gateway: the pushes that wait for a stream, and the
 /// `ConnectionSet` with its connections. What happens to a push itself is `Workload`'s.
 ///
@@ -80,11 +50,6 @@ struct Pool: Sendable {
   /// The destination as `Fairness` knows it.
   static func destination(_ pool: Int32) -> Int32 { pool + 1 }
 
-  /// Something cannot be sent now: no valid token, the destination is out, or an app has to wait.
-  var isBlocked: Bool {
-    !connectionSet.isAuthorized || !connectionSet.health.isUndisturbed || queue.held > 0
-  }
-
   /// Nothing waits to be sent.
   var isIdle: Bool { queue.isEmpty && heldForConnection.isEmpty }
 
@@ -92,7 +57,7 @@ struct Pool: Sendable {
   var waiting: Int { queue.count + heldForConnection.count }
 
   /// Nothing is in flight, and no connection is looked for.
-  private var isQuiet: Bool {
+  var isQuiet: Bool {
     isIdle && queue.open == 0 && connectionSet.connectAttempts.lookUps == 0
   }
 
@@ -103,41 +68,6 @@ struct Pool: Sendable {
   func isCalm(now: UInt64) -> Bool {
     now < lookAt && isIdle && connectionSet.connectAttempts.lookUps == 0
       && connectionSet.connections.areCalm
-  }
-
-  /// It was retired, and nothing is left of it.
-  var isOver: Bool {
-    isRetired && connectionSet.connections.isEmpty && connectionSet.connectAttempts.lookUps == 0
-  }
-
-  /// Its state; nil if it was removed.
-  var standing: PoolSnapshot? {
-    isRemoved
-      ? nil
-      : PoolSnapshot(
-        kind: kind, credential: credential, isRetired: isRetired,
-        isAuthorized: connectionSet.isAuthorized, health: connectionSet.health,
-        inLine: queue.inLine,
-        heldForApp: queue.held, heldForConnection: heldForConnection.count, open: queue.open,
-        streamsOfOthers: governor.limit == .max ? nil : governor.limit)
-  }
-
-  /// Its provider token, a secret; nil while there is none that may be sent.
-  var token: [UInt8]? { connectionSet.token == nil ? nil : connectionSet.tokenBytes }
-
-  subscript(_ index: Int32) -> Connection { connectionSet.connections[index] }
-
-  var allConnections: [Connection] {
-    connectionSet.connections.indices.map { connectionSet.connections[$0] }
-  }
-
-  /// Its entry in the budget of all pools; nil without a connection that stays.
-  var holder: ConnectionBudget.Holder? {
-    let staying = connectionSet.connections.staying.map { connectionSet.connections[$0].startedAt }
-    guard let since = staying.min(), let last = staying.max() else { return nil }
-    return .init(
-      pool: number, connections: staying.count, since: since,
-      idleSince: isQuiet ? max(connectionSet.health.lastActivity, last) : nil)
   }
 
   // MARK: Where something goes on
@@ -189,37 +119,39 @@ struct Pool: Sendable {
 
   /// - Parameter isWanted: connections may still be opened.
   mutating func lookedUp(_ addresses: [PeerAddress]?, isWanted: Bool, _ turn: inout Turn) {
-    connectionSet.endedLookUp()
-    if isWanted, !isRetired { connectionSet.lookedUp(addresses, &turn) }
+    connectionSet.lookedUp(addresses, isWanted: isWanted && !isRetired, &turn)
   }
 
-  mutating func notOpened(_ index: Int32, _ turn: inout Turn) {
-    connectionSet.notOpened(index, &turn)
-  }
-  mutating func advanced(_ index: Int32, now: UInt64) { connectionSet.advanced(index, now: now) }
-  mutating func connected(_ index: Int32, now: UInt64) { connectionSet.connected(index, now: now) }
-  mutating func limit(_ index: Int32, to limit: Int) { connectionSet.limit(index, to: limit) }
-  mutating func settings(_ index: Int32, limit: Int, _ turn: inout Turn) {
-    connectionSet.settings(index, limit: limit, &turn)
-  }
-  mutating func goAway(_ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn) {
-    connectionSet.goAway(index, reason, isError: isError, &turn)
-  }
-  mutating func ponged(_ index: Int32, _ turn: inout Turn) { connectionSet.ponged(index, &turn) }
-  mutating func closed(_ index: Int32, isFailure: Bool, _ turn: inout Turn) {
-    connectionSet.closed(index, isFailure: isFailure, &turn)
-  }
-  mutating func closeIdle(_ turn: inout Turn) { connectionSet.closeIdle(&turn) }
-  mutating func closeIdlest(_ turn: inout Turn) { connectionSet.closeIdlest(&turn) }
-  mutating func trustRenewed() { connectionSet.trustRenewed() }
-  mutating func renewed() { connectionSet.renewed() }
-  mutating func age() { connectionSet.age() }
-  mutating func authorize(_ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?) -> Bool {
-    connectionSet.authorize(newest)
+  /// Something happened to a connection.
+  mutating func handle(_ event: ConnectionEvent, of index: Int32, _ turn: inout Turn) {
+    connectionSet.handle(event, of: index, &turn)
   }
 
-  /// Its certificate has another index in the `CertificateBook` now.
-  mutating func move(toCertificate index: Int) { credential = .certificate(index) }
+  /// It gives connections up, because others need room or it has no use for them.
+  mutating func giveWay(_ yield: ConnectionBudget.Yield, _ turn: inout Turn) {
+    connectionSet.giveWay(yield, &turn)
+  }
+
+  /// Its credential has this provider token now, or none that may be sent.
+  ///
+  /// - Returns: whether that is another one.
+  mutating func authorize(
+    _ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?, hasOtherApps: Bool
+  ) -> Bool {
+    connectionSet.authorize(newest, hasOtherApps: hasOtherApps)
+  }
+
+  /// Roots and certificates were replaced.
+  ///
+  /// - Parameter places: where each of the certificates that there were stands now in the `CertificateBook`.
+  /// - Returns: false if its own is gone.
+  mutating func trustRenewed(_ places: [Int?]) -> Bool {
+    connectionSet.trustRenewed()
+    guard case .certificate(let index) = credential else { return true }
+    guard let place = places[index] else { return false }
+    credential = .certificate(place)
+    return true
+  }
 
   /// It goes out of service: its connections drain.
   ///
@@ -252,9 +184,17 @@ struct Pool: Sendable {
   /// Takes out a push in line, of those that matter least.
   mutating func popLeast() -> UInt32? { queue.popLeast() }
 
-  /// Takes the pushes in line out that are gone for some reason.
-  mutating func removeAll(where isGone: (UInt32) -> Bool) -> [UInt32] {
-    queue.removeAll(where: isGone)
+  /// Takes the pushes in line out that have expired.
+  mutating func removeExpired(_ work: borrowing Workload) -> [UInt32] {
+    queue.removeAll { work.pushes[$0].isExpired(at: work.turn.wall) }
+  }
+
+  /// Takes the pushes in line out that another credential serves, or none.
+  mutating func removeUnserved(
+    by credential: PoolCredential, _ credentials: borrowing Credentials,
+    _ work: borrowing Workload
+  ) -> [UInt32] {
+    queue.removeAll { credentials.credential(for: work.pushes[$0]) != credential }
   }
 
   /// The number of further pushes of a class that would be sent now; negative when more wait than that.
@@ -382,15 +322,6 @@ struct Pool: Sendable {
     work.delivered(slot, by: Self.destination(number))
   }
 
-  /// The step that is left for a push that failed.
-  enum Failed {
-    case nothing
-    /// It is in line again.
-    case inLine
-    /// It is to be routed again: the pool is retired.
-    case routesAgain
-  }
-
   /// The answer was another one: the decision table says what it means for push, connection and credential.
   ///
   /// - Parameter retryAfter: milliseconds that the answer asked to wait; 0 if it did not.
@@ -411,7 +342,7 @@ struct Pool: Sendable {
     default:
       var failure = Failure(cause: .answered(verdict), answer: response)
       failure.retryAfter = Int64(retryAfter)
-      failure.isLost = response.isForeign && connectionSet.isAbandoned(index)
+      failure.isLost = response.isForeign && connectionSet.connections[index].isAbandoned
       failure.isOfAddress = reaction.isOfAddress
       return retry(slot, on: index, failure, &work)
     }
@@ -437,85 +368,17 @@ struct Pool: Sendable {
     return retry(slot, on: index, failure, &work)
   }
 
-  // MARK: What becomes of a push that failed
-
-  /// The failure of a push.
-  private struct Failure {
-    var cause: RetryPolicy.Cause
-    var answer: GatewayResponse?
-    /// Milliseconds that the answer asked to wait.
-    var retryAfter: Int64 = 0
-    /// Its connection has ended, or is left for this.
-    var isLost = false
-    /// An address refused the credential that another one may accept.
-    var isOfAddress = false
-
-    /// The answer of APNs, for the outcome; nil if it was not APNs' own.
-    var answerOfAPNs: GatewayResponse? {
-      if case .answered(let verdict) = cause, verdict != .foreign { answer } else { nil }
-    }
-  }
-
-  /// Sends again, keeps, parks, or gives up.
   private mutating func retry(
     _ slot: UInt32, on index: Int32, _ failure: Failure, _ work: inout Workload
   ) -> Failed {
-    // A partition that is leaving or gone: its next owner sends the record again.
-    guard work.isCurrent(slot) else {
-      work.handBack(slot)
-      return .nothing
-    }
-    if work.isSuperseded(slot) {
-      work.finish(slot, .superseded, .newerState, failure.answerOfAPNs)
-      return .nothing
-    }
-    if failure.cause != .unprocessed {
-      work.noteFailure(slot, on: connectionSet.connections[index])
-    }
-    if failure.isOfAddress {
-      work.tell(slot) { $0.noteRefusal(token: connectionSet.connections[index].token) }
-    }
+    if ends(slot, on: index, failure, &work) { return .nothing }
     let retry = connectionSet.retry(
       failed(slot, failure, work), now: work.turn.now, wall: work.turn.wall)
-    if retry.isOverBudget { work.turn.count(.retriesOverBudget) }
-    if failure.cause.isFault, retry.decision != .keep { work.tell(slot) { $0.noteFault() } }
-    throttle(slot, failure, retry.decision, &work)
-    switch retry.decision {
-    case .keep:
-      work.spare(slot, isUnprocessed: failure.cause == .unprocessed)
-      // Behind the others: if it is this push that fails, another one finds out that the destination works.
-      return requeue(slot, isLast: !failure.isOfAddress, &work)
-    case .pause(let tier):
-      work.spare(slot, isUnprocessed: failure.cause == .unprocessed)
-      work.park(slot, tier, .failure(failure.answer))
-    case .now(let counts):
-      work.turn.count(counts ? .resentAmbiguous : .resentUnprocessed)
-      return requeue(slot, isLast: false, &work)
-    case .tier(let tier): work.park(slot, tier, .failure(failure.answer))
-    case .deadLetter:
-      work.deadLetter(slot, .retriesExhausted, .retries, failure.answerOfAPNs)
-    case .expired: work.expire(slot, failure.answerOfAPNs)
-    case .final: work.finish(slot, .rejected, nil, failure.answer)
-    }
-    return .nothing
-  }
-
-  private func failed(
-    _ slot: UInt32, _ failure: Failure, _ work: borrowing Workload
-  ) -> DestinationHealth.FailedPush {
-    let push = work.pushes[slot]
-    var failed = DestinationHealth.FailedPush(
-      push.life, failure.cause,
-      cameFrom: push.state.tier ?? work.partitions.tier(of: push.origin),
-      failingSince: push.lastFailure.since, expiresAt: min(push.agesAt, push.expiresAt),
-      retryAfter: failure.retryAfter,
-      hasMetFault: push.lastFailure.hasMetFault, isLost: failure.isLost)
-    failed.isOfCredential = failure.answer?.isAboutCredential == true
-    return failed
+    return follow(retry, slot, failure, &work)
   }
 
   /// Puts a push back in line for another try, at the head or behind the others.
-  private mutating func requeue(
+  mutating func requeue(
     _ slot: UInt32, isLast: Bool, _ work: inout Workload
   ) -> Failed {
     if isRetired { return .routesAgain }
@@ -526,15 +389,5 @@ struct Pool: Sendable {
       queue.prepend(slot, work.pushes[slot].life.sendClass)
     }
     return .inLine
-  }
-
-  /// APNs throttles the device: its other pushes wait as long as this one, and no less than was asked for.
-  private func throttle(
-    _ slot: UInt32, _ failure: Failure, _ decision: RetryPolicy.Decision, _ work: inout Workload
-  ) {
-    guard failure.cause == .answered(.retryLater(.throttled)) else { return }
-    var wait = min(UInt64(failure.retryAfter), OutageWatch.longestPause)
-    if case .tier(let tier) = decision { wait = max(wait, UInt64(tier.delay)) }
-    work.throttleDevice(of: slot, for: wait)
   }
 }

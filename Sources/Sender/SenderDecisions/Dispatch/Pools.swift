@@ -23,7 +23,10 @@ struct Pools: Sendable {
   /// - Parameter limits: of all pools together.
   init(limits: ConnectionBudget.Limits) { budget = ConnectionBudget(limits: limits) }
 
-  subscript(_ pool: Int32) -> Pool { _read { yield all[Int(pool)] } }
+  subscript(_ pool: Int32) -> Pool {
+    _read { yield all[Int(pool)] }
+    @inline(__always) _modify { yield &all[Int(pool)] }
+  }
 
   var indices: Range<Int32> { 0..<Int32(all.count) }
 
@@ -43,8 +46,24 @@ struct Pools: Sendable {
     return Int32(all.count - 1)
   }
 
-  /// Tells a pool what happens, and counts the connections that it has afterwards.
-  mutating func tell<Result>(
+  // MARK: Connections come and go
+
+  /// The addresses of a pool's gateway have come, in the order to try them; nil when it has none.
+  ///
+  /// - Parameter isWanted: connections may still be opened.
+  mutating func lookedUp(
+    _ pool: Int32, _ addresses: [PeerAddress]?, isWanted: Bool, _ work: inout Workload
+  ) {
+    tell(pool, &work) { $0.lookedUp(addresses, isWanted: isWanted, &$1.turn) }
+  }
+
+  /// Something happened to a connection.
+  mutating func handle(_ event: ConnectionEvent, of id: ConnectionID, _ work: inout Workload) {
+    tell(id.pool, &work) { $0.handle(event, of: id.index, &$1.turn) }
+  }
+
+  /// Tells a pool what happens to its connections, and counts those that it has afterwards.
+  private mutating func tell<Result>(
     _ pool: Int32, _ work: inout Workload, _ event: (inout Pool, inout Workload) -> Result
   ) -> Result {
     count(pool, -1)
@@ -68,24 +87,12 @@ struct Pools: Sendable {
     activate(pool)
   }
 
-  /// Something came from a connection's gateway, which allows so many streams at once now.
-  mutating func touch(_ id: ConnectionID, limit: Int) {
-    touch(id.pool)
-    all[Int(id.pool)].limit(id.index, to: limit)
-  }
-
   /// Something goes on in a pool: each upkeep looks after it until all of it is settled.
   mutating func activate(_ pool: Int32) {
     if all[Int(pool)].activate() { active.append(pool) }
   }
 
   // MARK: Pushes
-
-  /// Puts a push in line.
-  mutating func enqueue(_ slot: UInt32, _ pool: Int32, _ work: inout Workload) {
-    touch(pool)
-    all[Int(pool)].enqueue(slot, &work)
-  }
 
   /// Dispatches the pools where something has changed; the others could not send more than they did before.
   mutating func dispatch(_ work: inout Workload) {
@@ -99,37 +106,6 @@ struct Pools: Sendable {
     touchedHead = 0
   }
 
-  mutating func notSent(_ slot: UInt32, on id: ConnectionID, _ work: inout Workload) {
-    all[Int(id.pool)].notSent(slot, on: id.index, &work)
-    touch(id.pool)
-  }
-
-  mutating func accepted(_ slot: UInt32, on id: ConnectionID, _ work: inout Workload) {
-    all[Int(id.pool)].accepted(slot, on: id.index, &work)
-  }
-
-  /// A push failed, perhaps.
-  ///
-  /// - Returns: whether it is to be routed again.
-  mutating func ended(
-    on pool: Int32, _ work: inout Workload, _ event: (inout Pool, inout Workload) -> Pool.Failed
-  ) -> Bool {
-    let failed = event(&all[Int(pool)], &work)
-    if failed == .inLine { touch(pool) }
-    return failed == .routesAgain
-  }
-
-  /// Gives up on answers whose time has passed; what that means is decided when the stream has ended.
-  func expireDeadlines(_ work: inout Workload) {
-    while let slot = work.timeOut() {
-      let id = work.pushes[slot].connection
-      // Others were answered since it was sent: the connection lives, this one request is ignored.
-      let lastActivity = all[Int(id.pool)].connectionSet.connections[id.index].lastActivity
-      if lastActivity + work.pushes.timeout > work.turn.now { work.turn.count(.silentStreams) }
-      work.turn.append(.reset(slot: slot, id))
-    }
-  }
-
   /// The number of further pushes of a class that would be sent now, in all pools.
   mutating func demand(for sendClass: SendClass, now: UInt64) -> Int {
     var demand = 0
@@ -137,17 +113,6 @@ struct Pools: Sendable {
       demand += all[pool].demand(for: sendClass, now: now)
     }
     return demand
-  }
-
-  /// Takes any push out that waits in a pool.
-  mutating func popAny(of pool: Int32) -> UInt32? { all[Int(pool)].popAny() }
-
-  /// Takes the push out of a pool's line that matters least.
-  mutating func popLeast(of pool: Int32) -> UInt32? { all[Int(pool)].popLeast() }
-
-  /// Takes the pushes out of a pool's line that are gone for some reason.
-  mutating func removeAll(of pool: Int32, where isGone: (UInt32) -> Bool) -> [UInt32] {
-    all[Int(pool)].removeAll(where: isGone)
   }
 
   // MARK: Credentials
@@ -219,10 +184,8 @@ struct Pools: Sendable {
       $0 + $1.connectionSet.connections.count - $1.connectionSet.connections.staying.count
     }
     for yield in budget.yields(holders, taken: taken, leaving: leaving, now: work.turn.now) {
-      switch yield {
-      case .all(let pool): closeIdle(pool, &work.turn)
-      case .one(let pool): all[Int(pool)].closeIdlest(&work.turn)
-      }
+      all[Int(yield.pool)].giveWay(yield, &work.turn)
+      if case .all(let pool) = yield { activate(pool) }
     }
   }
 
@@ -232,13 +195,9 @@ struct Pools: Sendable {
     nextIdleLook = turn.now + 10_000
     for pool in budget.closesIdle(holders, taken: taken, now: turn.now) {
       turn.count(.closedIdle)
-      closeIdle(pool, &turn)
+      all[Int(pool)].giveWay(.all(pool), &turn)
+      activate(pool)
     }
-  }
-
-  private mutating func closeIdle(_ pool: Int32, _ turn: inout Turn) {
-    all[Int(pool)].closeIdle(&turn)
-    activate(pool)
   }
 
   /// The pools with connections that stay, as the budget sees them.

@@ -1,5 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
+/// The progress of a partition.
+public struct PartitionDone: Sendable, Equatable {
+  /// One past the contiguous prefix of completed records.
+  public var committable: Int64
+  /// The completed offsets above it, ascending.
+  public var completedAbove: [Range<Int64>]
+}
+
+/// The progress of a partition, for status displays.
+public struct PartitionSnapshot: Sendable {
+  public let topicKind: TopicKind
+  /// Records taken and not completed.
+  public let open: Int
+  /// The first offset that is not complete; nil while nothing was read.
+  public let committable: Int64?
+  /// The time for which that has not moved, in milliseconds.
+  public let headAge: UInt64
+}
+
 /// The changes of a partition since the last report.
 public struct PartitionReport: Sendable {
   public let partition: Int

@@ -19,7 +19,6 @@ struct Shares: Sendable {
   private var blockedBy: Int32?
   /// Destinations that pushes may be for.
   private var known = 0
-  private(set) var isKnownStale = true
 
   /// - Parameters:
   ///   - slots: of the loop.
@@ -45,18 +44,12 @@ struct Shares: Sendable {
   mutating func partitionAdded() { partitions.append(Partition()) }
   mutating func removePartitions() { partitions.removeAll() }
 
-  /// Pools or credentials came or went: destinations are to be counted again.
-  mutating func destinationsChanged() { isKnownStale = true }
-
-  /// Destinations that pushes may be for, counted again.
-  mutating func counted(_ known: Int) {
-    self.known = known
-    isKnownStale = false
-  }
-
   /// A turn's intake begins: who is stuck, and whether the one that stopped the intake still does.
-  mutating func turn(free: Int, now: UInt64) {
-    fairness.turn(known: known, now: now)
+  ///
+  /// - Parameter known: destinations that pushes may be for, if they were counted again.
+  mutating func turn(known: Int?, free: Int, now: UInt64) {
+    if let known { self.known = known }
+    fairness.turn(known: self.known, now: now)
     if let destination = blockedBy, fairness.decide(Int(destination), free: free) != .wait {
       blockedBy = nil
     }
@@ -64,18 +57,17 @@ struct Shares: Sendable {
 
   mutating func answered(_ destination: Int32) { fairness.answered(Int(destination)) }
 
-  /// A push takes a slot of a destination.
+  /// A push gives its slot of a destination back, and takes one of another; −1: of none.
   ///
   /// - Parameter partition: of its record; nil if that is of an earlier assignment.
-  mutating func took(_ destination: Int32, partition: Int?) {
-    fairness.took(Int(destination))
-    if let partition { partitions[partition].open.add(Int(destination)) }
-  }
-
-  /// It gives the slot back.
-  mutating func freed(_ destination: Int32, partition: Int?) {
-    fairness.freed(Int(destination))
-    if let partition { partitions[partition].open.remove(Int(destination)) }
+  mutating func moved(from old: Int32, to new: Int32, partition: Int?) {
+    if old >= 0 {
+      fairness.freed(Int(old))
+      if let partition { partitions[partition].open.remove(Int(old)) }
+    }
+    guard new >= 0 else { return }
+    fairness.took(Int(new))
+    if let partition { partitions[partition].open.add(Int(new)) }
   }
 
   // MARK: Decisions

@@ -9,14 +9,17 @@ struct Turn: Sendable {
   private(set) var now: UInt64
   private(set) var wall: Int64
   private(set) var counts = Counts()
-  /// The actions to perform, in this order.
-  private var actions = ActionQueue()
+  /// The actions to perform, from `nextPlace` to `end`, in memory that is reused.
+  private var actions: [Action] = []
+  private var nextPlace = 0
+  private var end = 0
   private var generator: SeededGenerator
 
   init(now: UInt64, wall: Int64, seed: UInt64) {
     self.now = now
     self.wall = wall
     generator = SeededGenerator(seed: seed)
+    actions.reserveCapacity(256)
   }
 
   /// The time of all that is told until the next turn begins.
@@ -29,23 +32,43 @@ struct Turn: Sendable {
   mutating func chance() -> UInt64 { generator.next() }
 
   /// This is to be done, after all that was appended before.
-  mutating func append(_ action: Action) { actions.append(action) }
+  mutating func append(_ action: Action) {
+    if end == actions.count { actions.append(action) } else { actions[end] = action }
+    end += 1
+  }
 
   /// A newer provider token of a pool's credential is needed.
   ///
   /// - Parameter answer: that says so.
   mutating func requestToken(_ pool: Int32, _ answer: GatewayResponse) {
     count(.tokenRequests)
-    actions.append(.requestToken(pool: pool, answer))
+    append(.requestToken(pool: pool, answer))
   }
 
   /// The next action to perform; nil when all are done.
-  mutating func nextAction() -> Action? { actions.next() }
+  mutating func nextAction() -> Action? {
+    guard nextPlace < end else { return nil }
+    let action = actions[nextPlace]
+    nextPlace += 1
+    if nextPlace == end { (nextPlace, end) = (0, 0) }
+    return action
+  }
 
   // MARK: Counters
 
-  mutating func count(_ counter: SenderCounter) { counts.add(counter) }
+  mutating func count(_ counter: SenderCounter) { counts.values[counter.rawValue] += 1 }
 
   /// A gauge stands here now.
-  mutating func set(_ counter: SenderCounter, _ value: Int) { counts.set(counter, value) }
+  mutating func set(_ counter: SenderCounter, _ value: Int) {
+    counts.values[counter.rawValue] = value
+  }
+}
+
+/// The counters' values, written by the turn.
+public struct Counts: Sendable {
+  fileprivate var values = InlineArray<64, Int>(repeating: 0)
+
+  init() { precondition(SenderCounter.allCases.count <= values.count) }
+
+  public subscript(_ counter: SenderCounter) -> Int { values[counter.rawValue] }
 }

@@ -7,7 +7,7 @@ import Contract
 /// The pushes that the loop works on, from being taken to their ends, and what they take up meanwhile: a slot, a part of
 /// their destination's share, an open offset of their partition, their device's turn.
 ///
-/// Here a push begins and ends; between that, `Destinations` decides where it goes.
+/// Here a push begins and ends; between that, the `Dispatcher` decides where it goes.
 struct Workload: Sendable {
   /// The output of all that decides: actions and counts.
   var turn: Turn
@@ -20,13 +20,11 @@ struct Workload: Sendable {
   /// The paces that an operator has set.
   private(set) var paces: PaceKeeper
   let laneShares: LaneShares
-  private var progress: Progress
   let settings: DispatchSettings
 
   init(_ settings: DispatchSettings, _ turn: Turn) {
     self.turn = turn
     self.settings = settings
-    progress = Progress(settings)
     pushes = PushStates(most: settings.maxInFlight, timeout: settings.requestTimeout)
     shares = Shares(slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
     devices = Devices(settings)
@@ -38,36 +36,33 @@ struct Workload: Sendable {
   /// Slots that nobody holds.
   var freeSlots: Int { settings.maxInFlight - pushes.count }
 
-  /// Slots for records of a class: lanes reserve a part of all, as they do of the streams.
-  func freeSlots(for sendClass: SendClass) -> Int {
-    laneShares.room(for: sendClass, of: settings.maxInFlight, open: pushes.byClass)
-  }
-
-  /// True if Kafka is so far behind in acknowledging outcomes that nothing more is taken.
-  var isBehind: Bool { partitions.unacknowledged >= settings.unacknowledgedAtMost }
-
   /// True if a push is of this assignment, and nobody has asked for that back: or its partition's next owner sends it.
   func isCurrent(_ slot: UInt32) -> Bool {
     partitions.isFeeding && partitions.hasNow(pushes[slot].origin)
   }
 
-  /// This is held now. What is under way goes on.
+  /// What may be sent has changed.
   ///
-  /// - Returns: the pushes that waited for a pace, to be routed again: their campaign may have ended.
-  mutating func update(_ pauses: Pauses) -> [UInt32] {
-    let haveCampaignsChanged = pauses.campaigns != self.pauses.campaigns
-    self.pauses = pauses
-    guard haveCampaignsChanged else { return [] }
-    let slots = paces.drain()
+  /// - Returns: the pushes that waited for a pace, to be routed again.
+  mutating func update(_ change: ControlChange) -> [UInt32] {
+    var slots: [UInt32] = []
+    switch change {
+    case .pauses(let pauses):
+      if pauses.campaigns != self.pauses.campaigns { slots = paces.drain() }
+      self.pauses = pauses
+    case .paces(let paces):
+      pushes.forgetLanes()
+      slots = self.paces.update(paces, now: turn.now)
+    case .partitions(let totals): paces.update(totals, now: turn.now)
+    case .devices(let news): devices.update(news, now: turn.now)
+    }
     for slot in slots { pushes[slot].resume() }
     return slots
   }
 
   // MARK: Partitions
 
-  /// A partition is the loop's now.
-  ///
-  /// - Returns: its number until all are given back.
+  /// A partition is the loop's now, and has this number until all are given back.
   mutating func granted(_ start: GrantedPartition) -> Int {
     shares.partitionAdded()
     paces.granted(start.topicKind, now: turn.now)
@@ -81,39 +76,25 @@ struct Workload: Sendable {
     if isWhole { turn.count(.dedupRebuilds) }
   }
 
-  mutating func signalled(_ partition: Int) { partitions.signalled(partition) }
-  mutating func signalledAll() { partitions.signalledAll() }
-  mutating func foundEmpty(_ partition: Int) { partitions.foundEmpty(partition) }
-  mutating func drain(until deadline: UInt64) { partitions.drain(until: deadline) }
   mutating func shortenDrain(until deadline: UInt64) { partitions.shortenDrain(until: deadline) }
-  mutating func stop() { partitions.stop() }
   mutating func acknowledged(_ origin: Origin) { partitions.acknowledged(origin) }
 
-  /// The progress that may be committed, and anomalies; nil while that is not due yet.
-  mutating func report() -> [PartitionReport]? {
-    guard progress.isDue(now: turn.now) else { return nil }
-    return partitions.report(reserve: shares.reserve, &turn)
-  }
+  /// The progress that may be committed, and anomalies.
+  mutating func report() -> [PartitionReport] { partitions.report(reserve: shares.reserve, &turn) }
 
-  /// When the next report is due, in monotonic milliseconds.
-  var reportDue: UInt64 { progress.due }
-
-  /// The progress of a partition.
-  mutating func standing(of partition: Int) -> PartitionSnapshot {
-    partitions[partition].standing(now: turn.now)
-  }
-
-  /// Drops the records that were read before they were due, and what waits for a pace.
-  mutating func handBackEarly() {
+  /// The partitions are asked back: drops the records that were read before they were due, and what waits for a pace.
+  ///
+  /// - Parameter isLast: nothing is given to the loop afterwards.
+  mutating func drain(until deadline: UInt64, isLast: Bool) {
+    partitions.drain(until: deadline, isLast: isLast)
     for index in partitions.indices {
       if let early = partitions[index].drainEarly() { handBack(early) }
     }
     for slot in paces.drain() { handBack(slot) }
   }
 
-  /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
-  mutating func handOver() -> [HandedOverPartition]? {
-    guard partitions.isHandOverDue(now: turn.now) else { return nil }
+  /// Gives the partitions back.
+  mutating func handOver() -> [HandedOverPartition] {
     let given = partitions.handOver(
       unfinished: partitions.isStopping ? [] : pushes.ids(of: partitions))
     shares.removePartitions()
@@ -129,19 +110,11 @@ struct Workload: Sendable {
     return shares.staysPaused(index, free: freeSlots, left: left) ? 0 : allowance
   }
 
-  // MARK: Shares
-
-  /// A turn's intake begins.
-  ///
-  /// - Parameter known: destinations that pushes may be for, if they were counted again.
+  /// A turn's intake begins: `known` destinations that pushes may be for, if they were counted again.
   mutating func beginIntake(known: Int?) {
-    if let known { shares.counted(known) }
-    shares.turn(free: freeSlots, now: turn.now)
+    shares.turn(known: known, free: freeSlots, now: turn.now)
     if paces.isInForce { paces.fill(now: turn.now) }
   }
-
-  /// Pools or credentials came or went.
-  mutating func destinationsChanged() { shares.destinationsChanged() }
 
   /// A destination has answered about a push.
   mutating func answered(_ destination: Int32) { shares.answered(destination) }
@@ -154,12 +127,18 @@ struct Workload: Sendable {
     _ id: NotificationID, payload: UInt16, _ state: StateFacts, at offset: Int64,
     from partition: Int
   ) {
-    partitions.remember(id, payload: payload, state, at: offset, from: partition)
+    guard !partitions[partition].isRetry,
+      partitions[partition].take(id, payload: payload) == .first, state.hasIdentity
+    else { return }
+    let position = state.position < 0 ? offset : min(state.position, offset)
+    partitions[partition].noteState(state, at: position)
   }
 
-  /// A record says that an id is free again.
+  /// A record says that an id is free again, which is all that it is for.
   mutating func free(_ id: NotificationID, at offset: Int64, from partition: Int) {
-    partitions.free(id, at: offset, in: partition)
+    let admission = partitions[partition].admit(offset)
+    partitions[partition].free(id)
+    if case .new = admission { partitions[partition].acknowledged(offset) }
   }
 
   /// A record comes: whether it is to be worked on.
@@ -186,9 +165,14 @@ struct Workload: Sendable {
     if paces.isInForce, case .lane(let lane) = partitions[index].topicKind {
       pushes[slot].count(forLane: paces.took(lane))
     }
-    let mayWait = partitions[index].isRetry || pauses.hasLanes
-    let due = mayWait ? due(written: written, from: index) : 0
-    let standing = partitions.take(facts.dedupKey, payload: facts.payload, in: index)
+    var due: UInt64 = 0
+    if partitions[index].isRetry {
+      let random = turn.chance()
+      due = partitions[index].due(written: written, wall: turn.wall, now: turn.now, random: random)
+    } else if pauses.hasLanes, isPaused(index) {
+      due = .max
+    }
+    let standing = partitions[index].take(facts.dedupKey, payload: facts.payload)
     if standing != .first {
       finish(slot, .deduplicated, standing == .repeated ? .repeatedID : .otherPayload)
     } else if due > turn.now {
@@ -200,19 +184,7 @@ struct Workload: Sendable {
     return (slot, false)
   }
 
-  /// When a record goes on, in monotonic milliseconds: `.max` for one of a paused lane, which waits until that is
-  /// resumed.
-  private mutating func due(written: Int64, from index: Int) -> UInt64 {
-    if case .lane(let lane) = partitions[index].topicKind {
-      return pauses.contains(lane) ? .max : 0
-    }
-    return partitions.due(
-      index, written: written, wall: turn.wall, now: turn.now, random: turn.chance())
-  }
-
-  /// A record that is no notification has ended in a dead letter.
-  ///
-  /// - Returns: what the acknowledgement of that completes.
+  /// A record that is no notification has ended in a dead letter, whose acknowledgement completes this.
   mutating func acceptUnreadable(_ offset: Int64, from partition: Int) -> Origin {
     turn.count(.deadLettered)
     turn.count(.invalidRecords)
@@ -220,26 +192,19 @@ struct Workload: Sendable {
     return Origin(partition: Int32(partition), epoch: partitions.epoch, offset: offset)
   }
 
-  /// The retry that was read before it was due, once it is, unless it goes back to its lane.
-  mutating func popDue(of partition: Int) -> UInt32? {
-    guard let slot = partitions[partition].popDue(turn.now) else { return nil }
+  /// True if a partition is one of a lane that is paused.
+  private func isPaused(_ index: Int) -> Bool {
+    if case .lane(let lane) = partitions[index].topicKind { pauses.contains(lane) } else { false }
+  }
+
+  /// The record that was read before it was due, once it is, or its lane is not paused any more; unless it goes back to its
+  /// lane.
+  mutating func popDue(of index: Int) -> UInt32? {
+    let isResumed = partitions[index].isHeld && !isPaused(index)
+    guard let slot = partitions[index].popDue(isResumed ? .max : turn.now) else { return nil }
     pushes[slot].resume()
     return shouldRoute(slot) ? slot : nil
   }
-
-  /// The next record that was kept because its lane was paused, and is not any more.
-  mutating func popResumed() -> UInt32? {
-    for index in partitions.indices where partitions[index].isHeld {
-      guard case .lane(let lane) = partitions[index].topicKind, !pauses.contains(lane),
-        let slot = partitions[index].drainEarly()
-      else { continue }
-      pushes[slot].resume()
-      if shouldRoute(slot) { return slot }
-    }
-    return nil
-  }
-
-  // MARK: The newest state wins
 
   /// True if a push whose record is due is to be routed. One with a key may be superseded here, take the place of an older
   /// one, or go back from a retry topic to its lane.
@@ -248,32 +213,11 @@ struct Workload: Sendable {
       return true
     }
     if partitions[index].isRetry { return !pushes.hasKey(slot) || !returnsToLane(slot) }
-    pushes[slot].settlePosition()
-    if pushes[slot].state.isFresh {
-      partitions[index].beginFresh(pushes[slot].state, in: slot)
-      return true
+    switch partitions[index].settle(slot, &pushes, devices, &turn) {
+    case .goesOn: return true
+    case .repeated: finish(slot, .deduplicated, .repeatedID)
+    case .superseded: finish(slot, .superseded, .newerState)
     }
-    let others = partitions[index].underWay(like: pushes[slot].state)
-    let last = others[Int(pushes[slot].state.urgency.rawValue)]
-    let underWay = last == NewestStates.none ? nil : pushes[last].state
-    let standing = partitions[index].begin(pushes[slot].state, in: slot, underWay: underWay)
-    guard case .newest(let position, let isUnknown) = standing else {
-      let isRepeat = standing == .repeated
-      if !isRepeat, pushes[slot].state.isFinal { return true }
-      finish(slot, isRepeat ? .deduplicated : .superseded, isRepeat ? .repeatedID : .newerState)
-      return false
-    }
-    pushes[slot].settlePosition(at: position)
-    if isUnknown { turn.count(.returnedUnknown) }
-    // Where order is kept for each device and others of it are behind the older one, that ends when its turn comes.
-    guard let older = pushes.placeToTake(by: slot, of: others),
-      !devices.isOrdered || devices.isLast(older)
-    else { return true }
-    // It takes the place of the older one, or under a steady flow of states none would ever come to the head of a line.
-    pushes.exchange(older, slot, now: turn.now)
-    partitions[index].moveState(pushes[older].state, inPlaceOf: pushes[slot].state, to: older)
-    turn.append(.exchange(slot: older, with: slot))
-    finish(slot, .superseded, .newerState)
     return false
   }
 
@@ -289,96 +233,7 @@ struct Workload: Sendable {
     return true
   }
 
-  private mutating func giveToLane(_ slot: UInt32, from tier: RetryTier?) {
-    turn.count(.returned)
-    turn.append(.returnToLane(slot: slot, from: tier))
-    leave(slot)
-  }
-
-  /// True if a newer push with its key was taken, and it is not the last state: it is of no more use.
-  func isSuperseded(_ slot: UInt32) -> Bool {
-    pushes.hasState(slot)
-      && partitions.isSuperseded(pushes[slot], before: turn.wall - settings.collapseAfter)
-  }
-
-  // MARK: What keeps it from going
-
-  /// Devices were removed, have changed their owner, or may be used again.
-  mutating func update(_ news: [DeviceNews]) { devices.update(news, now: turn.now) }
-
-  /// True if a push may go now. One that may not has its end here, or is moved aside: it has expired, APNs has called
-  /// its device dead, its device was removed or has changed its owner, its device is throttled, or its app or campaign is
-  /// held. Asked when it is routed and when it is sent, for
-  /// that may have changed in line.
-  mutating func isSendable(_ slot: UInt32) -> Bool {
-    if pushes[slot].isExpired(at: turn.wall) {
-      expire(slot)
-      return false
-    }
-    if devices.maySuppress(now: turn.now), suppress(slot) { return false }
-    if devices.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
-    if isSuperseded(slot) {
-      finish(slot, .superseded, .newerState)
-      return false
-    }
-    if !pauses.campaigns.isEmpty, pushes[slot].campaign != 0, isOfHeldCampaign(slot) {
-      return false
-    }
-    return !(pauses.hasApps && divertIfPaused(slot))
-  }
-
-  /// Ends a push unsent if its campaign is over, and moves it to a retry topic if that is paused.
-  private mutating func isOfHeldCampaign(_ slot: UInt32) -> Bool {
-    switch pauses.campaigns[pushes[slot].campaign] {
-    case .cancelled: finish(slot, .cancelled, .campaignOver)
-    case .paused: divert(slot, .paused)
-    case nil: return false
-    }
-    return true
-  }
-
-  /// Ends a push unsent if since it was requested its device was removed, has changed its owner, or APNs has called it dead.
-  private mutating func suppress(_ slot: UInt32) -> Bool {
-    guard pushes[slot].target.isDevice,
-      let cause = devices.suppression(of: pushes[slot], now: turn.now)
-    else { return false }
-    finish(slot, .suppressed, cause)
-    return true
-  }
-
-  /// Moves a push to a retry topic if its device is throttled.
-  private mutating func parkIfThrottled(_ slot: UInt32) -> Bool {
-    let remaining = devices.pause(pushes[slot].device, now: turn.now)
-    // The throttled push itself comes back about when the time is over, by another clock.
-    let hasWaited = pushes[slot].life.sendClass == .retry || pushes[slot].state.tier != nil
-    let isDue = hasWaited && remaining < 1_000
-    guard remaining > 0, !isDue else { return false }
-    park(slot, RetryTier.fitting(remaining), .device)
-    return true
-  }
-
-  /// Moves a push to a retry topic if its app is paused. Nothing of such an app waits here: whoever shares its credential
-  /// is not kept waiting by it.
-  private mutating func divertIfPaused(_ slot: UInt32) -> Bool {
-    let isPaused = pauses.contains(app: pushes[slot].app, pushes[slot].kind.environment)
-    if isPaused { divert(slot, .paused) }
-    return isPaused
-  }
-
   // MARK: Paces
-
-  /// These are the paces now.
-  ///
-  /// - Returns: the pushes that waited for one, to be routed again.
-  mutating func update(_ paces: Paces) -> [UInt32] {
-    pushes.forgetLanes()
-    let slots = self.paces.update(paces, now: turn.now)
-    for slot in slots { pushes[slot].resume() }
-    return slots
-  }
-
-  /// All loops together have so many partitions now.
-  mutating func update(_ totals: PartitionTotals) { paces.update(totals, now: turn.now) }
 
   /// Finds the pushes whose time has come.
   mutating func releasePaced() {
@@ -386,13 +241,6 @@ struct Workload: Sendable {
     paces.release(now: turn.now)
     turn.set(.waitingForPace, paces.waiting)
     turn.set(.forgottenDevices, paces.devices.forgotten)
-  }
-
-  /// The next one.
-  mutating func nextPaced() -> UInt32? {
-    guard let slot = paces.nextReady() else { return nil }
-    pushes[slot].resume()
-    return slot
   }
 
   /// True if a push that has a stream may go by the paces of its lane, app, group and device; it counts for them. One
@@ -405,7 +253,7 @@ struct Workload: Sendable {
       leaveLane(slot, counts: true)
       return true
     case .waits:
-      discount(slot)
+      hold(slot, for: -1)
       pushes[slot].awaitPace()
     case .aside(let tier, let reason): park(slot, tier, reason)
     case .returns: giveToLane(slot, from: topic)
@@ -414,7 +262,7 @@ struct Workload: Sendable {
   }
 
   /// It counts for its lane's pace no longer, if it did.
-  private mutating func leaveLane(_ slot: UInt32, counts: Bool) {
+  mutating func leaveLane(_ slot: UInt32, counts: Bool) {
     guard pushes[slot].countsForLane else { return }
     pushes[slot].count(forLane: false)
     if let lane = pushes[slot].life.sendClass.lane { paces.left(lane, counts: counts) }
@@ -431,46 +279,24 @@ struct Workload: Sendable {
 
   // MARK: What it holds
 
-  /// Holds a push for a destination, if that may hold one more, and if it is its device's turn. A push that waits for its
-  /// turn counts for it, too: or an app that hangs would have all slots with what waits behind its open pushes.
-  ///
-  /// - Returns: false when it has been moved aside, or waits for its turn.
-  mutating func hold(_ slot: UInt32, forAllowed destination: Int32, _ reason: ParkReason) -> Bool {
-    if pushes[slot].destination != destination {
-      guard admits(slot, to: destination) else {
-        divert(slot, reason)
-        return false
-      }
-      hold(slot, for: destination)
-    }
-    return !(devices.isOrdered || pushes.hasKey(slot)) || pushes[slot].hasTurn || takeTurn(slot)
-  }
-
   /// True if a push may wait for a destination; no: it is to be moved aside.
-  private mutating func admits(_ slot: UInt32, to destination: Int32) -> Bool {
+  mutating func admits(_ slot: UInt32, to destination: Int32) -> Bool {
     let partition = partitions.place(of: pushes[slot].origin)
     var left = 0
     if shares.isDiverting, let partition { left = partitions[partition].allowance() }
     return shares.admits(destination, free: freeSlots, partition: partition, left: left)
   }
 
-  /// The push takes a slot of this destination from now on, of no other.
+  /// The push takes a slot of this destination from now on, of no other; −1: of none.
   mutating func hold(_ slot: UInt32, for destination: Int32) {
-    guard pushes[slot].destination != destination else { return }
-    discount(slot)
-    pushes[slot].count(for: destination)
-    shares.took(destination, partition: partitions.place(of: pushes[slot].origin))
-  }
-
-  /// The push gives its slot back.
-  private mutating func discount(_ slot: UInt32) {
-    let destination = pushes[slot].discount()
-    guard destination >= 0 else { return }
-    shares.freed(destination, partition: partitions.place(of: pushes[slot].origin))
+    let before = pushes[slot].count(for: destination)
+    guard before != destination else { return }
+    let partition = partitions.place(of: pushes[slot].origin)
+    shares.moved(from: before, to: destination, partition: partition)
   }
 
   /// True if a push may go now; if not it waits for the one before it, or its device has too many.
-  private mutating func takeTurn(_ slot: UInt32) -> Bool {
+  mutating func takeTurn(_ slot: UInt32) -> Bool {
     switch devices.enter(slot, pushes[slot]) {
     case .goes:
       pushes[slot].beginTurn()
@@ -481,9 +307,9 @@ struct Workload: Sendable {
     return false
   }
 
-  /// The next push whose device's turn has come.
+  /// The next push for which there is room in its pace, or whose device's turn has come.
   mutating func nextTurn() -> UInt32? {
-    guard let slot = devices.nextTurn() else { return nil }
+    guard let slot = paces.nextReady() ?? devices.nextTurn() else { return nil }
     pushes[slot].resume()
     return slot
   }
@@ -493,15 +319,6 @@ struct Workload: Sendable {
   /// Tells a push what happens to it.
   @inline(__always)
   mutating func tell(_ slot: UInt32, _ event: (inout PushState) -> Void) { event(&pushes[slot]) }
-
-  /// It waits until there is a credential for its app.
-  mutating func awaitCredential(_ slot: UInt32) { pushes[slot].awaitCredential(now: turn.now) }
-
-  /// Its app has a credential now.
-  mutating func gotCredential(_ slot: UInt32) {
-    pushes[slot].gotCredential()
-    shares.answered(Int32(Fairness.noCredential))
-  }
 
   /// It goes out on a connection.
   mutating func send(_ slot: UInt32, on connection: ConnectionID) {
@@ -516,10 +333,7 @@ struct Workload: Sendable {
     return slot
   }
 
-  /// Its stream has ended.
-  ///
-  /// - Parameter isUnprocessed: it never reached APNs, and is neither a send nor an attempt.
-  /// - Returns: the connection.
+  /// Its stream on this connection has ended; unprocessed: it never reached APNs, and is neither a send nor an attempt.
   mutating func close(_ slot: UInt32, isUnprocessed: Bool = false) -> ConnectionID {
     defer { if isUnprocessed { unsend(slot) } }
     return pushes.close(slot, isUnprocessed: isUnprocessed)
@@ -529,17 +343,6 @@ struct Workload: Sendable {
   mutating func takeBack(_ slot: UInt32) -> ConnectionID {
     defer { unsend(slot) }
     return pushes.takeBack(slot)
-  }
-
-  /// It failed on a connection.
-  mutating func noteFailure(_ slot: UInt32, on connection: borrowing Connection) {
-    pushes[slot].noteFailure(on: connection, now: turn.now, wall: turn.wall)
-  }
-
-  /// The whole destination fails, or an address of it: the attempt does not count.
-  mutating func spare(_ slot: UInt32, isUnprocessed: Bool) {
-    turn.count(.keptInOutage)
-    if !isUnprocessed { pushes[slot].spare() }
   }
 
   /// APNs throttles its device for so many milliseconds.
@@ -554,18 +357,7 @@ struct Workload: Sendable {
     shares.answered(destination)
     devices.accepted(pushes[slot], now: turn.now)
     turn.count(.delivered)
-    turn.append(.delivered(slot: slot))
-    leave(slot)
-  }
-
-  /// Ends a push with a receipt.
-  ///
-  /// - Parameter answer: that decided, if it is another than APNs' 200.
-  mutating func finish(
-    _ slot: UInt32, _ outcome: Outcome, _ cause: ReceiptCause?, _ answer: GatewayResponse? = nil
-  ) {
-    turn.count(outcome.counter)
-    turn.append(.receipt(slot: slot, outcome, cause, answer))
+    turn.append(.delivered(slot: slot, pushes.ending(slot)))
     leave(slot)
   }
 
@@ -577,36 +369,6 @@ struct Workload: Sendable {
     leave(slot)
   }
 
-  /// Ends a push that is of no more use.
-  mutating func expire(_ slot: UInt32, _ answer: GatewayResponse? = nil) {
-    let cause: ReceiptCause = pushes[slot].expiresAt <= turn.wall ? .expiration : .age
-    finish(slot, .expired, cause, answer)
-  }
-
-  /// Ends a push that cannot be delivered.
-  mutating func deadLetter(
-    _ slot: UInt32, _ reason: DeadLetterReason, _ cause: ReceiptCause,
-    _ answer: GatewayResponse? = nil
-  ) {
-    turn.count(.deadLettered)
-    turn.append(.deadLetter(slot: slot, reason, cause, answer))
-    leave(slot)
-  }
-
-  /// Moves a push to a retry topic.
-  mutating func park(_ slot: UInt32, _ tier: RetryTier, _ reason: ParkReason) {
-    if case .failure = reason { turn.count(.retried) } else { turn.count(.diverted) }
-    if reason == .pace || reason == .devicePace { turn.count(.pacedAside) }
-    leaveLane(slot, counts: true)
-    turn.append(.park(slot: slot, tier, reason))
-    leave(slot)
-  }
-
-  /// Moves a push to a retry topic, unsent, to look at it again later. No attempt is counted.
-  mutating func divert(_ slot: UInt32, _ reason: ParkReason) {
-    park(slot, Fairness.tier(age: turn.wall - pushes[slot].created), reason)
-  }
-
   /// Drops a push unsent: its partition's next owner sends the record.
   mutating func handBack(_ slot: UInt32) {
     turn.count(.handedBack)
@@ -616,7 +378,7 @@ struct Workload: Sendable {
   }
 
   /// A push ends in a record that Kafka is to acknowledge.
-  private mutating func leave(_ slot: UInt32) {
+  mutating func leave(_ slot: UInt32) {
     partitions.ended()
     free(slot)
   }
@@ -624,12 +386,14 @@ struct Workload: Sendable {
   /// Frees the slot, and what the push had taken up. If it had its device's turn, the next one's begins.
   private mutating func free(_ slot: UInt32) {
     if pushes.hasState(slot) {
-      partitions.endState(of: pushes[slot], in: slot)
+      if let index = partitions.place(of: pushes[slot].origin) {
+        partitions[index].endState(pushes[slot].state, in: slot)
+      }
       pushes.endKey(slot)
     }
     leaveLane(slot, counts: false)
     if pushes[slot].endTurn(), let next = devices.leave(slot) { pushes[next].beginTurn() }
-    discount(slot)
+    hold(slot, for: -1)
     pushes.put(slot)
   }
 }

@@ -1,22 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import APNS
-public import Contract
-
-/// The numbers of partitions that all loops of all senders own together.
-public struct PartitionTotals: Sendable, Equatable {
-  /// By the lane's place.
-  public var ofLanes: [Int]
-  /// Of all retry topics together.
-  public var ofRetries: Int
-
-  public init(ofLanes: [Int] = [], ofRetries: Int = 0) {
-    self.ofLanes = ofLanes
-    self.ofRetries = ofRetries
-  }
-
-  var all: Int { ofLanes.reduce(ofRetries, +) }
-}
+internal import Contract
 
 /// Keeps the paces in one loop. Loops and senders do not talk about it: each keeps the part of a pace that its partitions
 /// are of all partitions, so that the parts of all add up to the pace at any time, whoever joins or dies.
@@ -318,17 +303,6 @@ struct PaceKeeper: Sendable {
     }
     return -1
   }
-}
-
-/// A pace as one loop keeps it, for status pages.
-public struct PaceSnapshot: Sendable {
-  /// As `Paces.names` has it; empty for a lane.
-  public let name: String
-  public let lane: Lane?
-  /// Pushes a second that the loop may send.
-  public let perSecond: Double
-  /// Pushes that wait for it in slots.
-  public let waiting: Int
 }
 
 extension PushState {

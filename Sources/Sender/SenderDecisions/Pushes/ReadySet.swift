@@ -25,8 +25,6 @@ public struct ReadySet: Sendable {
     words[number >> 6] &= ~(1 << UInt64(number & 63))
   }
 
-  public mutating func removeAll() { words.removeAll(keepingCapacity: true) }
-
   public func contains(_ number: Int) -> Bool {
     number >> 6 < words.count && words[number >> 6] & 1 << UInt64(number & 63) != 0
   }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import Credentials
+import ServiceKit
+import TLS
+import Telemetry
+
+/// How old provider tokens are and when certificates expire. The control thread publishes.
+extension LatestSamples {
+  /// Once a second.
+  func publish(_ book: borrowing ProviderTokenBook) {
+    var samples: [MetricSample] = []
+    for index in book.entries.indices.prefix(SenderMetrics.namedCredentials)
+    where book.isKnown(index) {
+      let entry = book.entries[index]
+      samples.append(
+        MetricSample(
+          SenderMetrics.tokenIssued, [entry.credential], Int(entry.stamp.issuedAt)))
+      samples.append(
+        MetricSample(
+          SenderMetrics.tokenGeneration, [entry.credential], Int(clamping: entry.stamp.generation)))
+    }
+    publish(samples)
+  }
+
+  /// Once a minute.
+  func publish(_ certificates: [ClientCertificate]) {
+    let samples = certificates.prefix(SenderMetrics.namedCredentials).flatMap { entry in
+      let name = String(entry.certificate.fingerprint.prefix(16))
+      let onDisk = try? TLSIdentity.load(certificate: entry.path, key: entry.keyPath).certificate()
+      let ends = [
+        (SenderMetrics.certificateEnd, entry.certificate.expiresAt),
+        (SenderMetrics.certificateFileEnd, onDisk?.expiresAt ?? entry.certificate.expiresAt),
+      ]
+      return ends.map { MetricSample($0, [name], Int($1)) }
+    }
+    publish(samples)
+  }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import Diagnosis
+import EventLoop
+import Glibc
+import Kafka
+import ServiceKit
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite(.serialized) struct ClusterViewTests {
+  init() { KafkaLog.silence() }
+
+  @Test
+  func `a broker that accepts connections and never answers is waited for until a stop`() throws {
+    let mute = try Socket.listening(on: .loopback(port: 0))
+    let wait = try ClusterWaitThread(
+      KafkaConfiguration(bootstrap: "127.0.0.1:\(mute.localAddress!.port)", clientID: "test"))
+    #expect(!eventually(withinMilliseconds: 1_500) { wait.outcome != nil })
+    wait.stop()
+    #expect(eventually { wait.outcome == "stopped" }, "\(wait.outcome ?? "still waiting")")
+    _ = consume mute
+  }
+
+  @Test func `what answers in another protocol is not said to be silent`() throws {
+    let web = try RefusingBroker { _ in Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8) }
+    let wait = try ClusterWaitThread(
+      KafkaConfiguration(bootstrap: "127.0.0.1:\(web.port)", clientID: "test"))
+    defer { wait.stop() }
+    #expect(
+      eventually(withinMilliseconds: 20_000) {
+        wait.obstacles == ["what answers at --kafka is no Kafka broker that can be read"]
+      }, "\(wait.obstacles)")
+  }
+
+  @Test func `a broker that refuses the way to authenticate is an error that says so`() throws {
+    let broker = try RefusingBroker()
+    var kafka = KafkaConfiguration(bootstrap: "127.0.0.1:\(broker.port)", clientID: "test")
+    kafka.common = [
+      ("security.protocol", "sasl_plaintext"), ("sasl.mechanism", "PLAIN"),
+      ("sasl.username", "martlet"), ("sasl.password", "secret-word"),
+    ]
+    let wait = try ClusterWaitThread(kafka)
+    defer { wait.stop() }
+    #expect(eventually(withinMilliseconds: 20_000) { wait.outcome != nil })
+    let text = wait.outcome ?? "still waiting"
+    #expect(text.contains("cannot start on Kafka at 127.0.0.1:\(broker.port)"), "\(text)")
+    #expect(text.contains("Unsupported SASL mechanism"), "\(text)")
+    #expect(!text.contains("secret-word"))
+  }
+}
+
+/// A service's wait for its cluster, on a thread of its own.
+private final class ClusterWaitThread {
+  private final class Box: Sendable { let text = Mutex<String?>(nil) }
+
+  private let context: ServiceContext
+  private let box: Box
+
+  init(_ kafka: KafkaConfiguration) throws {
+    let context = try ServiceContext.test()
+    let box = Box()
+    let thread = try LoopThread(name: "waits") {
+      let text: String
+      do throws(ServiceFailure) {
+        let view = try ClusterView.wait(
+          kafka, KafkaRights(of: .canary, TopicNames()), of: TopicNames(), context)
+        text = view == nil ? "stopped" : "found"
+      } catch {
+        text = "\(error)"
+      }
+      box.text.withLock { $0 = text }
+    }
+    thread.detach()
+    self.context = context
+    self.box = box
+  }
+
+  /// How it ended; nil while it waits.
+  var outcome: String? { box.text.withLock { $0 } }
+
+  /// Why the service is not ready, but for its start.
+  var obstacles: [String] {
+    context.status.obstacles.filter { $0.condition != "start" }.map(\.reason)
+  }
+
+  func stop() { context.signals.requestStop() }
+}
+
+/// A Kafka broker that can say which requests it knows, and takes no way to authenticate but one.
+private final class RefusingBroker {
+  let port: UInt16
+  private let stop: StopFlag
+
+  private final class StopFlag: Sendable { let flag = Atomic(false) }
+
+  /// - Parameter answer: to a request.
+  init(_ answer: @escaping @Sendable ([UInt8]) -> [UInt8] = RefusingBroker.refusal(to:)) throws {
+    let listener = try Socket.listening(on: .loopback(port: 0))
+    port = listener.localAddress!.port
+    let descriptor = dup(listener.fd)
+    let stop = StopFlag()
+    self.stop = stop
+    let thread = try LoopThread(name: "broker") {
+      RefusingBroker.serve(descriptor, until: stop, answer)
+    }
+    thread.detach()
+  }
+
+  deinit { stop.flag.store(true, ordering: .releasing) }
+
+  private static func serve(
+    _ descriptor: Int32, until stop: StopFlag, _ answer: ([UInt8]) -> [UInt8]
+  ) {
+    while !stop.flag.load(ordering: .acquiring) {
+      var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      guard poll(&entry, 1, 20) > 0 else { continue }
+      let connection = accept(descriptor, nil, nil)
+      guard connection >= 0 else { continue }
+      var request = [UInt8](repeating: 0, count: 512)
+      // The client closes when it has read what it does not like.
+      while read(connection, &request, request.count) >= 12 {
+        let answer = answer(request)
+        guard write(connection, answer, answer.count) == answer.count else { break }
+      }
+      close(connection)
+    }
+    close(descriptor)
+  }
+
+  /// A request is its size, kind and version, and a correlation id that the answer repeats.
+  private static func refusal(to request: [UInt8]) -> [UInt8] {
+    let isVersions = request[5] == 18
+    let body: [UInt8] =
+      switch (isVersions, request[7]) {
+      // Error 0; SaslHandshake in versions 0 and 1, and this very request in version 0.
+      case (true, 0): [0, 0, 0, 0, 0, 2, 0, 17, 0, 0, 0, 1, 0, 18, 0, 0, 0, 0]
+      // UNSUPPORTED_VERSION
+      case (true, _): [0, 35, 0, 0, 0, 0]
+      // UNSUPPORTED_SASL_MECHANISM, and the one that there is
+      case (false, _): [0, 33, 0, 0, 0, 1, 0, 5] + Array("OTHER".utf8)
+      }
+    return [0, 0, 0, UInt8(body.count + 4)] + request[8..<12] + body
+  }
+}
