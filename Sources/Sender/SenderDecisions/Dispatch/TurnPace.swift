@@ -8,7 +8,7 @@
 /// each `interval` only.
 public struct TurnPace: Sendable {
   /// The shortest time from one turn to the next, in microseconds: what the pace may add to a latency, twice.
-  static let interval: UInt64 = 2_000
+  static let interval: UInt64 = 1_000
   /// A turn with so many events is worth its cost.
   static let worthwhile = 64
   /// Events a second from which on there is a pace.
