@@ -218,7 +218,7 @@ let shared: KeyValuePairs = [
     tests     ServiceKit         ServiceKit Settings Telemetry Contract Diagnosis EventLoop Kafka JSON HTTPClient Bytes
                                  Random TestSupport EmbeddedKafka ConsumerGroup
     tests     CommandKit         CommandKit Bytes Contract Diagnosis EmbeddedKafka EventLoop Kafka ServiceKit Settings
-                                 Telemetry TestSupport
+                                 TestSupport
   """,
 ]
 
@@ -229,7 +229,7 @@ let flats: KeyValuePairs = [
     service   Ingest             APNS Contract Diagnosis EventLoop Kafka Records ConsumerGroup DeviceTokens Identity
                                  IngestDecisions
     program   martlet-ingest     Ingest ServiceKit
-    tests     Ingest             Ingest ServiceKit Telemetry Random APNS Contract Kafka JSON Records EventLoop Settings
+    tests     Ingest             Ingest ServiceKit Telemetry Random APNS Contract Kafka JSON Records EventLoop
                                  TestSupport EmbeddedKafka
   """,
   "Sender": """
@@ -278,7 +278,7 @@ let flats: KeyValuePairs = [
     program   martlet-webhooks   WebhookDelivery ServiceKit
     tests     Webhooks           Identity Webhooks ConsumerGroup
     tests     WebhookDelivery    Identity WebhookDelivery Webhooks ServiceKit Telemetry Contract Kafka JSON Bytes
-                                 EventLoop Settings Signing TestSupport
+                                 EventLoop Signing TestSupport
   """,
   "Schedule": """
     values    ScheduleDecisions  Identity Schedule
@@ -287,7 +287,7 @@ let flats: KeyValuePairs = [
     program   martlet-scheduler  Scheduler ServiceKit
     tests     Schedule           Contract Identity Random Schedule ScheduleDecisions Waiting
     tests     Scheduler          Identity APNS Ingest Schedule Scheduler ServiceKit Telemetry Contract Kafka Records
-                                 EventLoop Settings TestSupport Store DeviceTokens JSON Bytes ConsumerGroup
+                                 EventLoop TestSupport Store DeviceTokens JSON Bytes ConsumerGroup
   """,
   "Operator": """
     values    TokenFiles         APNS Contract
@@ -322,14 +322,15 @@ let flats: KeyValuePairs = [
     tests     Faults             APNS Faults Random
     tests     GatewayModel       APNS GatewayModel Random
     tests     GatewaySimulator   GatewaySimulator APNS GatewayModel Faults Random JSON TLS HTTP2 HTTP2Server HTTPClient
-                                 Signing Bytes EventLoop ServiceKit Settings Telemetry TestSupport Waiting
+                                 Signing Bytes EventLoop ServiceKit Settings TestSupport Waiting
   """,
 ]
 
 /// The suites that are of no flat, the programs that measure, and their helpers.
 let rooms: KeyValuePairs = [
   "Tests/Support": """
-    shell     TestSupport        CRdKafka EventLoop Kafka EmbeddedKafka BrokerCore Bytes Diagnosis
+    shell     TestSupport        CRdKafka EventLoop Kafka EmbeddedKafka BrokerCore Bytes Diagnosis ServiceKit Settings
+                                 Telemetry
     shell     SystemTestSupport  Bytes EventLoop Telemetry TestSupport
   """,
   "Tests/Simulation": """

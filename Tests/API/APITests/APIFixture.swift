@@ -7,7 +7,6 @@ import HTTPClient
 import JSON
 import Kafka
 import ServiceKit
-import Settings
 import Signing
 import Synchronization
 import Telemetry
@@ -34,16 +33,11 @@ final class APIFixture {
     kafka = try KafkaFixture(topics: topics, embedded: embedded)
     let file = folder.file("keys")
     try File.write(file, Array((keys ?? Self.keys).utf8))
-    let table = CommonSettings.table(of: APIService.self)
-    let values = try table.read(
-      CommandLineFlags(
-        ["--topic-prefix", kafka.prefix, "--keys", file, "--listen", "127.0.0.1:0"] + flags,
-        for: table))
-    var settings = try APISettings(values)
+    let context = try APIService.context(
+      ["--topic-prefix", kafka.prefix, "--keys", file, "--listen", "127.0.0.1:0"] + flags)
+    var settings = try APISettings(context.values)
     settings.kafka = kafka.configuration
     change(&settings)
-    let context = ServiceContext(
-      name: "martlet-api", log: Logger(service: "test", level: .error), values: values)
     self.context = context
     let started = started
     let (ready, names) = (settings, TopicNames(prefix: kafka.prefix))
@@ -81,21 +75,17 @@ final class APIFixture {
     """
 
   static func digest(_ key: String) -> String {
-    SHA256Digest.of(key).map { byte in
-      (byte < 16 ? "0" : "") + String(byte, radix: 16)
-    }.joined()
+    SHA256Digest.of(key).map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
   }
 
   func post(
-    _ body: String, key: String? = "all", type: String = "application/json",
-    headers: [String] = []
+    _ body: String, key: String? = "all", type: String = "application/json", headers: [String] = []
   ) throws -> (status: Int, text: String) {
     try post(Array(body.utf8), key: key, type: type, headers: headers)
   }
 
   func post(
-    _ body: [UInt8], key: String? = "all", type: String = "application/json",
-    headers: [String] = []
+    _ body: [UInt8], key: String? = "all", type: String = "application/json", headers: [String] = []
   ) throws -> (status: Int, text: String) {
     let authorization = key.map { ["Authorization: Bearer \($0)"] } ?? []
     let answer = try HTTPClient(timeoutMilliseconds: 30_000).post(

@@ -39,9 +39,8 @@ private let lines = "application/x-ndjson"
     #expect(answer.status == 413)
   }
 
-  @Test func `many lines that are right are none of that, with some that are wrong among them`()
-    throws
-  {
+  @Test
+  func `many lines that are right are none of that, with some that are wrong among them`() throws {
     let fixture = try APIFixture()
     let body = (0..<4_500).map { $0 % 3 == 0 ? "{" : request() }.joined(separator: "\n")
     let answer = try fixture.post(
@@ -66,8 +65,7 @@ private let lines = "application/x-ndjson"
 
   @Test func `empty lines and bytes use up a key's rate`() throws {
     let fixture = try APIFixture(
-      keys:
-        #"[{"name":"all","sha256":"\#(APIFixture.digest("all"))","apps":["*"],"rate":300}]"#)
+      keys: #"[{"name":"all","sha256":"\#(APIFixture.digest("all"))","apps":["*"],"rate":300}]"#)
     let began = ContinuousClock.now
     let body = String(repeating: "\n", count: 900) + request()
     let answer = try fixture.post(body, type: lines)
@@ -112,9 +110,8 @@ private let lines = "application/x-ndjson"
     #expect(try fixture.post(request()).status == 202)
   }
 
-  @Test func `verdicts in files have a bound for all bodies; what is above it can come again`()
-    throws
-  {
+  @Test
+  func `verdicts in files have a bound for all bodies; what is above it can come again`() throws {
     let fixture = try APIFixture(["--max-stored-bytes", "1MiB"])
     let client = try RawClient(port: fixture.port)
     client.send(
@@ -124,8 +121,7 @@ private let lines = "application/x-ndjson"
     let chunk = "\(String(many.utf8.count, radix: 16))\r\n\(many)\r\n"
     for _ in 0..<120 { client.send(chunk) }
     // Its own verdicts are too many, and as long as they are kept others get no more.
-    #expect(
-      eventually(withinMilliseconds: 30_000) { (try? fixture.post(request()).status) == 503 })
+    #expect(eventually(withinMilliseconds: 30_000) { (try? fixture.post(request()).status) == 503 })
     let refused = try fixture.post(request())
     #expect(refused.text.contains("temporary files"))
     client.send("0\r\n\r\n")
@@ -209,10 +205,9 @@ private let lines = "application/x-ndjson"
     let fixture = try APIFixture(
       keys: "[\(entry("shop", apps: "\"*\"", #","expires":"\#(time)""#))]")
     let client = try stream(fixture)
-    #expect(
-      eventually {
-        (try? fixture.post(request(), key: "shop").text.contains("has expired")) == true
-      })
+    expectEventually {
+      (try? fixture.post(request(), key: "shop").text.contains("has expired")) == true
+    }
     send(client, request())
     #expect(eventually { (try? self.statuses(client)) != nil })
   }

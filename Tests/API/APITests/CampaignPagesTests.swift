@@ -18,8 +18,7 @@ import Testing
 
   /// Many campaigns whose requests are large, in a database; every tenth is of another app.
   private static func fixture(
-    _ count: Int, bytes: Int = 55_000, tags: Int = 0, flags: [String] = [],
-    keys: String? = nil
+    _ count: Int, bytes: Int = 55_000, tags: Int = 0, flags: [String] = [], keys: String? = nil
   ) throws -> (api: APIFixture, folder: TemporaryFolder) {
     let folder = TemporaryFolder()
     let location = folder.file("d.db")
@@ -49,8 +48,7 @@ import Testing
       }
     }
     let api = try APIFixture(["--database", location] + flags, keys: keys)
-    #expect(
-      try eventually { try api.send("GET", "campaigns?limit=1", key: "operator").status == 200 })
+    try expectEventually { try api.send("GET", "campaigns?limit=1", key: "operator").status == 200 }
     return (api, folder)
   }
 

@@ -60,8 +60,7 @@ import Testing
     try store.setPosition(1, 2)
     let api = try APIFixture(["--database", location])
     // It begins by reading what was asked of campaigns.
-    #expect(
-      try eventually { try api.send("GET", "campaigns", key: "operator").status == 200 })
+    #expect(try eventually { try api.send("GET", "campaigns", key: "operator").status == 200 })
     return (api, folder)
   }
 
@@ -154,8 +153,7 @@ import Testing
   @Test func `what a name is already used for is a conflict`() throws {
     let known = [
       try Self.campaign("sale"), try Self.campaign("over", .stopped),
-      try Self.campaign("gone", .cancelled),
-      try Self.campaign("other", app: "com.example.news"),
+      try Self.campaign("gone", .cancelled), try Self.campaign("other", app: "com.example.news"),
     ]
     let (fixture, folder) = try Self.fixture(known)
     defer { withExtendedLifetime(folder) {} }
@@ -217,12 +215,11 @@ import Testing
         "POST", "campaigns", Self.body(name, app: app, more: #","pace":"5/s""#), key: "operator")
       return (answer.status, answer.text)
     }
-    #expect(
-      try eventually {
-        let answer = try start("more", Self.app)
-        return answer.status == 409
-          && answer.text.contains("\(PaceRoom.groupsOfAppAtMost) groups of \(Self.app)")
-      })
+    try expectEventually {
+      let answer = try start("more", Self.app)
+      return answer.status == 409
+        && answer.text.contains("\(PaceRoom.groupsOfAppAtMost) groups of \(Self.app)")
+    }
     #expect(try start("other", "com.example.news").status == 202)
     let put = try fixture.send(
       "PUT", "paces/group/x?app=\(Self.app)", #"{"rate":"5/s"}"#, key: "operator")

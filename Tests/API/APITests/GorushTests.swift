@@ -29,8 +29,7 @@ private let token = String(repeating: "ab", count: 32)
 
   @Test func `notifications are answered as gorush answers, when Kafka has them`() throws {
     let fixture = try APIFixture(["--gorush", "--gorush-app", "com.example.shop"])
-    let answer = try push(
-      fixture, Self.body(#","notif_id":"n-1","badge":3"#), key: "shop")
+    let answer = try push(fixture, Self.body(#","notif_id":"n-1","badge":3"#), key: "shop")
     #expect(answer.status == 200)
     #expect(answer.json == ["counts": 1, "logs": [], "success": "ok"])
     let record = try #require(fixture.requests(1).first)
@@ -45,8 +44,7 @@ private let token = String(repeating: "ab", count: 32)
   @Test func `logs has an entry for each token that is not sent`() throws {
     let fixture = try APIFixture(["--gorush", "--gorush-app", "com.example.shop"])
     let body =
-      #"{"notifications":["#
-      + #"{"tokens":["\#(token)","xyz"],"platform":1,"message":"a"},"#
+      #"{"notifications":["# + #"{"tokens":["\#(token)","xyz"],"platform":1,"message":"a"},"#
       + #"{"tokens":["t1","t2"],"platform":2,"message":"b"},"#
       + #"{"tokens":["\#(token)"],"platform":1,"message":"c","topic":"com.example.other"},"#
       + #"{"tokens":["\#(token)"],"platform":1,"message":"d","collapse_id":" "}]}"#
@@ -86,10 +84,8 @@ private let token = String(repeating: "ab", count: 32)
     let fixture = try APIFixture(["--gorush"])
     let message = String(repeating: "m", count: 500_000)
     let tokens = (0..<20_000).map { "\"\($0)\"" }.joined(separator: ",")
-    let body =
-      #"{"notifications":[{"platform":2,"message":"\#(message)","tokens":[\#(tokens)]}]}"#
-    let answer = try push(
-      fixture, body, key: "shop", type: "application/json")
+    let body = #"{"notifications":[{"platform":2,"message":"\#(message)","tokens":[\#(tokens)]}]}"#
+    let answer = try push(fixture, body, key: "shop", type: "application/json")
     #expect(answer.status == 200)
     let logs = try #require(answer.json["logs"]?.array)
     #expect(logs.count <= 5)
@@ -143,8 +139,7 @@ private let token = String(repeating: "ab", count: 32)
       ["--gorush", "--gorush-app", "a.b"],
       keys: #"[{"name":"all","sha256":"\#(APIFixture.digest("all"))","apps":["*"]}]"#)
     let tokens = (0..<2_500).map { "\(10_000 + $0)abc" }
-    let answer = try push(
-      fixture, Self.body("", tokens: tokens), headers: ["Idempotency-Key: k"])
+    let answer = try push(fixture, Self.body("", tokens: tokens), headers: ["Idempotency-Key: k"])
     #expect(answer.json["counts"]?.int == 2_500)
     let ids = try fixture.requests(3).map { record in
       try APIFixture.json(record.value ?? "")["id"]?.string ?? ""

@@ -141,9 +141,8 @@ import Testing
     #expect(devices.count == sent.devices)
   }
 
-  @Test func `outcomes are those of the key's apps, and another's are as if there were none`()
-    throws
-  {
+  @Test
+  func `outcomes are those of the key's apps, and another's are as if there were none`() throws {
     let fixture = try start()
     for key in Self.keys {
       let readable = Self.apps.filter { allows(key.reads, $0) }
@@ -192,14 +191,11 @@ import Testing
       ),
     ].map { ($0, try open(fixture, $0, $1)) }
     // Each was let in.
-    #expect(
-      eventually {
-        fixture.context.counters.sums.first { $0.name == "connections" }?.value == clients.count
-      })
-    let other = #"{"name":"all","sha256":"\#(APIFixture.digest("all"))","apps":["*"]}"#
-    let own = apps.map {
-      #",{"name":"a","sha256":"\#(APIFixture.digest("a"))","apps":["\#($0)"]}"#
+    expectEventually {
+      fixture.context.counters.sums.first { $0.name == "connections" }?.value == clients.count
     }
+    let other = #"{"name":"all","sha256":"\#(APIFixture.digest("all"))","apps":["*"]}"#
+    let own = apps.map { #",{"name":"a","sha256":"\#(APIFixture.digest("a"))","apps":["\#($0)"]}"# }
     try Files.replace(fixture.folder.file("keys"), "[\(other)\(own ?? "")]")
     fixture.context.signals.requestReload()
     #expect(eventually { (try? fixture.post(Self.request(app, token), key: "a").status) == status })
@@ -227,10 +223,9 @@ import Testing
           + "Content-Length: 70000\r\n\r\n" + part)
       return client
     }
-    #expect(
-      eventually {
-        (try? limited.post(Self.request("com.example.shop", Self.known), key: "shop").status) == 503
-      })
+    expectEventually {
+      (try? limited.post(Self.request("com.example.shop", Self.known), key: "shop").status) == 503
+    }
     #expect(try limited.post(Self.request("com.a", Self.known), key: "all").status == 202)
     withExtendedLifetime(open) {}
   }

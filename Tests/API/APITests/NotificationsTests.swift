@@ -116,8 +116,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     let fixture = try APIFixture()
     let count = 20_000
     let lines = (0..<count).map { $0 % 100 == 7 ? "{\"app\":\($0)}" : request(#","id":"\#($0)""#) }
-    let answer = try fixture.post(
-      lines.joined(separator: "\n"), type: "application/x-ndjson")
+    let answer = try fixture.post(lines.joined(separator: "\n"), type: "application/x-ndjson")
     #expect(answer.status == 202)
     let verdicts = answer.text.split(separator: "\n")
     #expect(verdicts.count == count)
@@ -155,8 +154,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     let verdict = try APIFixture.json(fixture.post(odd, key: "shop").text)
     #expect(verdict["status"]?.int == 202)
     let warnings = try #require(verdict["warnings"]?.array)
-    #expect(
-      warnings.map { $0["rule"]?.string } == ["misspelled-key", "wrong-type", "empty-alert"])
+    #expect(warnings.map { $0["rule"]?.string } == ["misspelled-key", "wrong-type", "empty-alert"])
     #expect(warnings[0]["field"]?.string == "payload.aps.thread-id")
     #expect(warnings[0]["detail"]?.string?.contains(#"the key is "thread-id""#) == true)
     let good = try fixture.post(body(#"{"alert":"x","thread-id":"a"}"#), key: "shop")
@@ -170,8 +168,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     #expect(problem["field"]?.string == "payload")
     #expect(problem["detail"]?.string?.hasPrefix("payload.aps.thread-id: is spelled") == true)
     #expect(problem["detail"]?.string?.contains("--payload-rules refuse") == true)
-    #expect(
-      try strict.post(body(#"{"alert":"x","thread-id":"a"}"#), key: "shop").status == 202)
+    #expect(try strict.post(body(#"{"alert":"x","thread-id":"a"}"#), key: "shop").status == 202)
   }
 
   @Test func `no answer comes before Kafka has acknowledged; without it the answer is 503`() throws
@@ -195,8 +192,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     #expect(try fixture.post(request(), headers: ["Content-Encoding: br"]).status == 415)
     let bomb = gzip(Array(repeating: UInt8(ascii: " "), count: 20 << 20))
     #expect(bomb.count < 100_000)
-    #expect(
-      try fixture.post(bomb, key: "shop", headers: ["Content-Encoding: gzip"]).status == 413)
+    #expect(try fixture.post(bomb, key: "shop", headers: ["Content-Encoding: gzip"]).status == 413)
   }
 }
 

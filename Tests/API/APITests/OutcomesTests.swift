@@ -70,9 +70,8 @@ import Testing
     #expect(try APIFixture().send("GET", "notifications/order-1").status == 503, "no database")
   }
 
-  @Test func `a registration's details are on the topic, and what is wrong with one is named`()
-    throws
-  {
+  @Test
+  func `a registration's details are on the topic, and what is wrong with one is named`() throws {
     let fixture = try APIFixture()
     let token = String(repeating: "ab", count: 32)
     let good =

@@ -3,7 +3,6 @@ import APNS
 import Contract
 import EventLoop
 import JSON
-import Kafka
 import Records
 import TestSupport
 import Testing
@@ -66,20 +65,15 @@ import Testing
     for name in ["a", "b"] {
       #expect(
         try fixture.send("PUT", "paces/group/\(name)?app=a.b", #"{"rate":"5/m"}"#, key: "operator")
-          .status
-          == 202)
+          .status == 202)
     }
     #expect(try eventuallyReads(fixture, "paces/group/b?app=a.b") { status, _ in status == 200 })
     #expect(try fixture.send("DELETE", "paces/group/a?app=a.b", key: "operator").status == 202)
     #expect(try eventuallyReads(fixture, "paces/group/a?app=a.b") { status, _ in status == 404 })
     let tombstone = try fixture.kafka.read(fixture.kafka.name("controls"), count: 3).last
     #expect(tombstone?.key == "pace:group:a.b:production:a" && tombstone?.value == nil)
-    let producer = try KafkaProducer(fixture.kafka.configuration)
-    defer { producer.close() }
     try fixture.kafka.produce(
-      producer, producer.topic(known: fixture.kafka.name("controls")),
-      key: "pace:group:a.b:production:b",
-      value: "{")
+      fixture.kafka.name("controls"), key: "pace:group:a.b:production:b", value: "{")
     #expect(try eventuallyReads(fixture, "paces/group/b?app=a.b") { status, _ in status == 404 })
   }
 
@@ -103,11 +97,10 @@ import Testing
     // A group is of the key's one app, unless the query names it.
     #expect(try status("PUT", "/group/x", "pacer") == 202)
     #expect(try status("PUT", "/group/x", "operator") == 400)
-    #expect(
-      try eventually {
-        let list = try fixture.send("GET", "paces", key: "pacer").text
-        return try APIFixture.json(list)["paces"]?.array?.count == 3
-      })
+    try expectEventually {
+      let list = try fixture.send("GET", "paces", key: "pacer").text
+      return try APIFixture.json(list)["paces"]?.array?.count == 3
+    }
   }
 
   @Test func `refusals name what is wrong`() throws {

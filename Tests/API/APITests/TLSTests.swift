@@ -30,9 +30,8 @@ import Testing
     ]
   }
 
-  @Test func `with a certificate of its own it answers clients that trust it, and no others`()
-    throws
-  {
+  @Test
+  func `with a certificate of its own it answers clients that trust it, and no others`() throws {
     let fixture = try APIFixture(flags())
     let client = HTTPClient(timeoutMilliseconds: 30_000, roots: folder.file("root"))
     #expect(try client.post(fixture.url, request, headers: authorization).status == 202)
@@ -47,17 +46,15 @@ import Testing
     // Another authority's root, instead of the system's and of this one's.
     try File.write(folder.file("other"), try CertificateAuthority().certificatePEM)
     #expect(throws: HTTPClientError.self) {
-      try HTTPClient(roots: folder.file("other")).post(
-        fixture.url, request, headers: authorization)
+      try HTTPClient(roots: folder.file("other")).post(fixture.url, request, headers: authorization)
     }
     // By a client of its own: from 8.14 on libcurl sends what is for http: over an encrypted connection that it has.
     let plain = fixture.url.replacing("https:", with: "http:")
     #expect((try? HTTPClient().post(plain, request, headers: authorization).status) != 202)
   }
 
-  @Test func `a key that others may read, or with a pass phrase, ends the start with the cure`()
-    throws
-  {
+  @Test
+  func `a key that others may read, or with a pass phrase, ends the start with the cure`() throws {
     let flags = try flags()
     try CertificateAuthority().issueServer().write(
       certificate: folder.file("unused"), key: folder.file("key"))
@@ -100,9 +97,7 @@ import Testing
     try Files.replace(
       folder.file("key"), String(decoding: try File.read(folder.file("newkey")), as: UTF8.self))
     #expect(
-      eventually {
-        (try? client.post(fixture.url, request, headers: authorization).status) == 202
-      })
+      eventually { (try? client.post(fixture.url, request, headers: authorization).status) == 202 })
     #expect(!isRefused())
   }
 

@@ -28,8 +28,7 @@ import Testing
     try store.transaction { () throws(StoreError) in
       var rows = try store.rows(of: devices.map(\.0))
       for (device, user) in devices {
-        rows[device] = DeviceState(
-          presence: .registered(at: 7), details: DeviceDetails(user: user))
+        rows[device] = DeviceState(presence: .registered(at: 7), details: DeviceDetails(user: user))
       }
       try store.write(rows)
     }

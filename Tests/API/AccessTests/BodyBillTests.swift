@@ -58,8 +58,7 @@ import Testing
     func key(_ name: ExactText, _ byte: UInt8, apps: Set<ExactText> = ["a"]) -> APIKey {
       APIKey(
         name: name, digest: Array(repeating: byte, count: 32), apps: apps, readable: apps,
-        rate: nil,
-        maxBody: nil)
+        rate: nil, maxBody: nil)
     }
     let changes = KeyChanges(
       from: APIKeyTable([key("a", 1), key("b", 2), key("c", 3), key("d", 4)]),

@@ -16,8 +16,7 @@ import Testing
   }
 
   private func push(_ members: String) throws -> Push {
-    let pushes = try pushes(
-      #"{"notifications":[{"tokens":["ab12"],"platform":1,\#(members)}]}"#)
+    let pushes = try pushes(#"{"notifications":[{"tokens":["ab12"],"platform":1,\#(members)}]}"#)
     return try #require(pushes.first)
   }
 
@@ -73,9 +72,8 @@ import Testing
         == json(#"{"aps":{"alert":"Hello World iOS!"},"key1":"welcome","key2":2}"#))
   }
 
-  @Test func `production and development choose the environment, production before development`()
-    throws
-  {
+  @Test
+  func `production and development choose the environment, production before development`() throws {
     #expect(try push(#""message":"x","production":true"#).environment == "production")
     #expect(try push(#""message":"x","development":true"#).environment == "sandbox")
     #expect(
@@ -191,8 +189,7 @@ import Testing
 
   @Test func `a message without a title gives way to members of alert`() throws {
     #expect(
-      try body(#""message":"lost","alert":{"title":"t"}"#)
-        == ["aps": ["alert": ["title": "t"]]])
+      try body(#""message":"lost","alert":{"title":"t"}"#) == ["aps": ["alert": ["title": "t"]]])
     #expect(
       try body(#""message":"m","title":"t""#)
         == json(#"{"aps":{"alert":{"body":"m","title":"t"}}}"#))
@@ -234,8 +231,7 @@ import Testing
 
   @Test func `names in any case count, the last one wins, and null is absence`() throws {
     #expect(
-      try body(#""Message":"a","message":"b","badge":null,"Colour":1"#)
-        == ["aps": ["alert": "b"]])
+      try body(#""Message":"a","message":"b","badge":null,"Colour":1"#) == ["aps": ["alert": "b"]])
   }
 
   // MARK: Differences, as docs/migrating.md lists them
@@ -313,8 +309,7 @@ import Testing
     #expect(
       notification(#""tokens":["aa"],"topic":"a.b","push_type":"voip""#).hasPrefix(
         "topic: does not end in .voip"))
-    #expect(
-      notification(#""tokens":["aa"],"topic":"a.b","push_type":"x""#).hasPrefix("push_type:"))
+    #expect(notification(#""tokens":["aa"],"topic":"a.b","push_type":"x""#).hasPrefix("push_type:"))
     #expect(
       notification(#""tokens":["aa"],"topic":"a.b","data":{"aps":{}}"#).hasPrefix("data.aps:"))
   }

@@ -82,14 +82,7 @@ final class CampaignLoad {
     let ids = Set(try ids(campaign))
     func count() throws -> Int { try seen(rig, ids).count }
     try producer.write(topics.schedule, Array("\(campaign.key)".utf8), campaign.value)
-    var nextLook: UInt64 = 0
-    let hasBegun = try rig.pump(
-      until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 500
-        return try count() >= 20
-      }, within: 60_000)
+    let hasBegun = try rig.pump(every: 500, until: { try count() >= 20 }, within: 60_000)
     if !hasBegun { return rig.problem("a campaign with a pace sent nothing within a minute") }
     let author = ControlRecord.Author(at: WallClock.milliseconds(), by: "chaos", reason: nil)
     try producer.write(
@@ -120,14 +113,9 @@ final class CampaignLoad {
 
   /// Waits until every device of every campaign has been sent to, and checks what the gateway received.
   func finish(_ rig: ChaosRig) throws {
-    var nextLook: UInt64 = 0
     let isDone = try rig.pump(
-      until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 2_000
-        return missing(try self.seen(rig, Set(expected.keys))) == 0
-      }, within: 120_000)
+      every: 2_000, until: { missing(try self.seen(rig, Set(expected.keys))) == 0 },
+      within: 120_000)
     // Pushes sent twice show up here.
     try rig.pump(5_000)
     let seen = try self.seen(rig, Set(expected.keys))

@@ -35,9 +35,7 @@ public enum ChaosCommand: Service {
     var options = settings
     options.signals = context.signals
     let failed = try runAll(options, context)
-    guard failed.isEmpty else {
-      throw ServiceFailure("failed: \(failed.joined(separator: ", "))")
-    }
+    guard failed.isEmpty else { throw ServiceFailure("failed: \(failed.joined(separator: ", "))") }
   }
 
   private static func list() {

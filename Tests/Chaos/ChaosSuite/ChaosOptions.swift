@@ -13,24 +13,20 @@ public struct ChaosOptions: DeclaredSettings, Sendable {
 
   /// Each request is for about 2.6 devices.
   @Declared(
-    .integer(
-      "rate", default: 300, in: 1...100_000, "Requests per second; 120 in the short form."))
+    .integer("rate", default: 300, in: 1...100_000, "Requests per second; 120 in the short form."))
   var rate: Int
 
   @Declared(
     .integer(
       "activities", default: 100, in: 20...100_000,
-      "Live Activities of newest-state, each with ten updates a second."))
-  var activities: Int
+      "Live Activities of newest-state, each with ten updates a second.")) var activities: Int
 
   @Declared(
-    .boolean(
-      "short", "The form for every change: few faults, only the scenarios marked for it."))
+    .boolean("short", "The form for every change: few faults, only the scenarios marked for it."))
   var isShort: Bool
 
   /// They mostly wait. Each has its own processes, ports, folder and broker, or its own topics on a cluster.
-  @Declared(
-    .integer("at-once", default: 1, in: 1...64, "Scenarios that run at the same time."))
+  @Declared(.integer("at-once", default: 1, in: 1...64, "Scenarios that run at the same time."))
   var atOnce: Int
 
   @Declared(.endpoints("kafka", "A real cluster instead of the embedded broker."))
@@ -76,9 +72,7 @@ public struct ChaosOptions: DeclaredSettings, Sendable {
   var seed: UInt64 { UInt64(seedNumber) }
 
   /// `host:port` of a real cluster, or nil for the embedded broker.
-  var kafka: String? {
-    cluster.isEmpty ? nil : cluster.map(\.description).joined(separator: ",")
-  }
+  var kafka: String? { cluster.isEmpty ? nil : cluster.map(\.description).joined(separator: ",") }
 
   /// The time after the last fault within which everything must be accounted for. The second retry tier waits for a
   /// minute.

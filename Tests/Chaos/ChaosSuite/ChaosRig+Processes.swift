@@ -8,9 +8,7 @@ import Telemetry
 /// Stops processes, and records how each one must end.
 extension ChaosRig {
   /// Kills a process with SIGKILL; it is restarted.
-  func kill(_ name: String) throws {
-    try end(name, SIGKILL, 128 + SIGKILL)
-  }
+  func kill(_ name: String) throws { try end(name, SIGKILL, 128 + SIGKILL) }
 
   /// Stops a process with SIGTERM, and waits for its end; it is restarted.
   ///

@@ -19,9 +19,7 @@ final class ChaosRig {
   let log: Logger
   var random: SeededGenerator
   /// The number of faults so far, of any kind.
-  var faults = 0 {
-    didSet { faultTimes.append(WallClock.milliseconds()) }
-  }
+  var faults = 0 { didSet { faultTimes.append(WallClock.milliseconds()) } }
   /// The time of each fault, in milliseconds since the epoch.
   private(set) var faultTimes: [Int64] = []
   /// The current turn of the scenario and the number of turns, for the progress line.
@@ -89,8 +87,7 @@ final class ChaosRig {
     readers = try TopicReaders(configuration, place.names)
     checkpoints = try OffsetCheckpoint(configuration, place.names)
     try awaitMembers()
-    load = try RequestLoad(
-      configuration, place.names, place.generator, perSecond: options.rate)
+    load = try RequestLoad(configuration, place.names, place.generator, perSecond: options.rate)
   }
 
   /// The address of the embedded broker's fault API, which it logs before its own address.
@@ -170,6 +167,20 @@ final class ChaosRig {
     }
   }
 
+  /// The same for a condition that costs something: it is asked once in so many milliseconds.
+  func pump(
+    every interval: UInt64, until condition: () throws -> Bool, within milliseconds: UInt64
+  ) throws -> Bool {
+    var nextLook: UInt64 = 0
+    return try pump(
+      until: {
+        let now = MonotonicClock.milliseconds()
+        guard now >= nextLook else { return false }
+        nextLook = now + interval
+        return try condition()
+      }, within: milliseconds)
+  }
+
   /// Pumps for a random time between the two, in milliseconds.
   func pump(between least: UInt64, and most: UInt64) throws {
     try pump(least + random.next() % (most - least + 1))
@@ -189,8 +200,7 @@ final class ChaosRig {
   func awaitRecovery(of mark: Int, within milliseconds: UInt64? = nil) throws {
     let begin = MonotonicClock.milliseconds()
     let limit = milliseconds ?? options.livenessMilliseconds
-    let isSettled = try pump(
-      until: { settledRequests() >= mark }, within: limit)
+    let isSettled = try pump(until: { settledRequests() >= mark }, within: limit)
     slowestRecovery = max(slowestRecovery, MonotonicClock.milliseconds() - begin)
     guard !isSettled else { return }
     problem("not recovered within \(limit / 1_000) s")
@@ -211,12 +221,9 @@ final class ChaosRig {
     try readGateway()
     let tables = TableAudit(kafka, place.names)
     let begin = MonotonicClock.milliseconds()
-    var nextLook: UInt64 = 0
     let isDone = try pump(
+      every: 100,
       until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 100
         let devices = try? tables.invalidDifferences(databases, auditor.invalid)
         return devices?.missing == 0
       }, within: options.livenessMilliseconds)

@@ -116,13 +116,10 @@ final class FeedbackHosts {
 
   private func awaitRows(_ disk: String) throws {
     let tables = TableAudit(rig.kafka, rig.place.names)
-    var nextLook: UInt64 = 0
     var differences = ["not looked at yet"]
     let isSame = try rig.pump(
+      every: 500,
       until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 500
         differences = (try? tables.databaseDifferences(disk)) ?? ["cannot be read"]
         return differences.isEmpty
       }, within: 30_000)

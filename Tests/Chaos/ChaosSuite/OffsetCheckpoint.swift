@@ -64,9 +64,7 @@ final class OffsetCheckpoint {
     return true
   }
 
-  private func check(
-    _ entry: CommittedOffset, _ readers: TopicReaders, _ auditor: Auditor
-  ) {
+  private func check(_ entry: CommittedOffset, _ readers: TopicReaders, _ auditor: Auditor) {
     var log = readers.lanes[entry.partition] ?? TopicReaders.LaneLog()
     let finding = CommitAudit.judge(entry, &log, auditor)
     mapped += finding.mapped

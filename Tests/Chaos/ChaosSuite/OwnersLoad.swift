@@ -49,9 +49,7 @@ final class OwnersLoad {
       return "0d" + String(repeating: "0", count: 62 - digits.count) + digits
     }
     turn += 1
-    for token in tokens {
-      try write(token, .registered(at: WallClock.milliseconds()), user: "ann")
-    }
+    for token in tokens { try write(token, .registered(at: WallClock.milliseconds()), user: "ann") }
     try rig.pump(1_000)
     let ids = try tokens.map { token in
       let json =
@@ -83,12 +81,10 @@ final class OwnersLoad {
 
   /// Waits until the kept devices have their pushes, and checks what the others were sent.
   func finish(_ rig: ChaosRig) throws {
-    var (seen, nextLook): ([NotificationID: Int64], UInt64) = ([:], 0)
+    var seen: [NotificationID: Int64] = [:]
     let isDone = try rig.pump(
+      every: 2_000,
       until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 2_000
         seen = try look(rig)
         return pushes.allSatisfy { $0.value.releasedAt != nil || seen[$0.key] != nil }
       }, within: 120_000)

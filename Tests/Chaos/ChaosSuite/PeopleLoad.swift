@@ -26,9 +26,7 @@ final class PeopleLoad {
   init(_ rig: ChaosRig) throws {
     producer = try KafkaProducer(rig.kafka)
     let names = rig.place.names
-    topics = (
-      try producer.topic(known: names.devices), try producer.topic(known: names.requests)
-    )
+    topics = (try producer.topic(known: names.devices), try producer.topic(known: names.requests))
   }
 
   func close() { producer.close() }
@@ -79,12 +77,9 @@ final class PeopleLoad {
   /// Waits until every request has its pushes and its summary, and checks them.
   func finish(_ rig: ChaosRig) throws {
     var seen: [NotificationID: Int] = [:]
-    var nextLook: UInt64 = 0
     _ = try rig.pump(
+      every: 2_000,
       until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 2_000
         seen = try look(rig)
         return expected.allSatisfy { id, pushes in
           rig.auditor.summaries[id] != nil && pushes.allSatisfy { seen[$0] != nil }

@@ -39,9 +39,7 @@ final class RequestLoad {
   var refused: [String] { feeder.refused.map { "line \($0.line): \($0.error)" } }
   private var milliseconds: UInt64 = 0
   /// The time for which requests have been produced, in seconds; at least one.
-  var seconds: Double {
-    max(1, Double(elapsed) / 1_000)
-  }
+  var seconds: Double { max(1, Double(elapsed) / 1_000) }
   private var elapsed: UInt64 {
     milliseconds + (isRunning ? MonotonicClock.milliseconds() - begin : 0)
   }

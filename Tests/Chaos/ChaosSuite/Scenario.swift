@@ -6,13 +6,11 @@ struct DuplicateBound: Sendable {
   let reason: String
 
   /// For scenarios that kill senders, and perhaps other processes.
-  static let asKills = DuplicateBound(
-    seconds: 0.5, reason: "as with `kill-sender`")
+  static let asKills = DuplicateBound(seconds: 0.5, reason: "as with `kill-sender`")
 
   /// No push may arrive twice.
   static func none(_ reason: String) -> DuplicateBound {
-    DuplicateBound(
-      seconds: 0, reason: reason)
+    DuplicateBound(seconds: 0, reason: reason)
   }
 
   /// The number for a run: for each fault, the pushes accepted in the busiest interval of that length until the next
@@ -134,10 +132,8 @@ struct Scenario: Sendable {
   /// Every scenario, most important first.
   static let all: [Scenario] = [
     kills, [scaling], [newestState], backlogs, kafkaFaults, [namedMembers], refusedProduces,
-    rightsFaults,
-    gatewayFaults, gatewayOutages, refusals, [foreignAnswers],
-    [poison], hostile, feedbackHosts, [owners], databaseFaults, [clockSteps], signerFaults,
-    [schedule, campaign], schedulers,
-    promised, [scheduleAnew, everything],
+    rightsFaults, gatewayFaults, gatewayOutages, refusals, [foreignAnswers], [poison], hostile,
+    feedbackHosts, [owners], databaseFaults, [clockSteps], signerFaults, [schedule, campaign],
+    schedulers, promised, [scheduleAnew, everything],
   ].flatMap(\.self)
 }

@@ -66,8 +66,7 @@ struct ScenarioRun {
     report.mapped = rig.checkpoints.mapped
     report.recoverySeconds = Double(rig.slowestRecovery) / 1_000
     report.bound = scenario.bound.limit(
-      faults: rig.faultTimes,
-      perSecond: Double(report.notifications) / rig.load.seconds,
+      faults: rig.faultTimes, perSecond: Double(report.notifications) / rig.load.seconds,
       accepted: rig.auditor.acceptedAt)
     report.peakMebibytes = rig.memory.peaks.mapValues { $0 >> 10 }
   }
@@ -108,8 +107,7 @@ struct ScenarioRun {
       for id in auditor.repeated.prefix(10) { rig.problem("  twice: \(auditor.describe(id))") }
     }
     for origin in auditor.undigested.prefix(10) {
-      rig.problem(
-        "poison at \(origin) is no dead letter")
+      rig.problem("poison at \(origin) is no dead letter")
     }
     for text in rig.load.refused { rig.problem("a request was refused: \(text)") }
     if rig.readers.missed > 0 {

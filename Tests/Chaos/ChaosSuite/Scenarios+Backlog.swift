@@ -59,8 +59,7 @@ extension Scenario {
       // A thousand per partition and fault: a run of 20 has full windows.
       let wanted = min(20_000, 1_000 * rig.options.kills) * windowPartitions
       rig.load.perSecond = rig.options.rate * 10
-      let isFull = try rig.pump(
-        until: { rig.readers.notifications >= wanted }, within: 600_000)
+      let isFull = try rig.pump(until: { rig.readers.notifications >= wanted }, within: 600_000)
       rig.load.perSecond = rig.options.rate
       if !isFull { rig.problem("\(rig.readers.notifications) of \(wanted) notifications in 600 s") }
       try rig.awaitRecovery(of: rig.mark())

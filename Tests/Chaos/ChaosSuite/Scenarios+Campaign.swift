@@ -11,8 +11,7 @@ extension Scenario {
     summary:
       "SIGKILL of the scheduler, in every second case with the loss of its disk, of ingest and of a sender in turn, while"
       + " campaigns address their devices; then a campaign with a pace is cancelled, and sends nothing afterwards",
-    hasScheduler: true,
-    bound: .asKills
+    hasScheduler: true, bound: .asKills
   ) { rig in
     let load = try CampaignLoad(rig)
     defer { load.close() }

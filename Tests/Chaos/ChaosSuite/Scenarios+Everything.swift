@@ -9,9 +9,8 @@ import Store
 extension Scenario {
   static let everything = Scenario(
     name: "everything",
-    summary: "every kind of fault in random order, often before the last one is over",
-    brokers: 3, senderFlags: ["--request-timeout", "3s"],
-    takesShim: true, mayWaitLong: true,
+    summary: "every kind of fault in random order, often before the last one is over", brokers: 3,
+    senderFlags: ["--request-timeout", "3s"], takesShim: true, mayWaitLong: true,
     bound: DuplicateBound(
       seconds: 0.5, reason: "half of the faults repeat nothing, the others up to twice as much")
   ) { rig in

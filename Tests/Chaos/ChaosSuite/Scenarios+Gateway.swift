@@ -104,9 +104,7 @@ extension Scenario {
           "id": "unexpected_answer", "form": "broken", "status": 400, "when": ["probability": 0.01],
         ],
         ["id": "unexpected_answer", "form": "huge", "status": 400, "when": ["probability": 0.01]],
-        [
-          "id": "reason_spelling", "spelling": "Service Unavailable", "when": ["every": 50],
-        ],
+        ["id": "reason_spelling", "spelling": "Service Unavailable", "when": ["every": 50]],
       ]
     ),
     (

@@ -28,8 +28,7 @@ extension Scenario {
     },
     Scenario(
       name: "broker-moves", summary: "leaders and coordinators move among three brokers",
-      need: .embeddedBroker, brokers: 3, hasStragglers: true,
-      bound: outageBound
+      need: .embeddedBroker, brokers: 3, hasStragglers: true, bound: outageBound
     ) { rig in
       for _ in rig.turns(rig.options.kills) {
         try rig.pump(between: 500, and: 1_500)

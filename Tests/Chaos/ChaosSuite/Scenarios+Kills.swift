@@ -25,8 +25,7 @@ extension Scenario {
     },
     Scenario(
       name: "kill-signer-feedback", summary: "SIGKILL of the signer and of feedback in turn",
-      sendersStay: true, isShort: true,
-      bound: .none("neither of them holds notifications")
+      sendersStay: true, isShort: true, bound: .none("neither of them holds notifications")
     ) { rig in
       for turn in rig.turns(rig.options.kills) {
         try killAndRecover(rig, turn % 2 == 0 ? "signer" : "feedback")
@@ -106,8 +105,7 @@ extension Scenario {
     name: "scale-senders", summary: "three senders join one, stay, and leave again", senders: 1,
     sessionMilliseconds: longSession, hasStragglers: true,
     bound: DuplicateBound(
-      seconds: 0, reason: "a member commits what it completed before it gives up partitions"
-    )
+      seconds: 0, reason: "a member commits what it completed before it gives up partitions")
   ) { rig in
     // From one to four and back is six faults.
     for turn in rig.turns(max(1, rig.options.kills / 5)) {

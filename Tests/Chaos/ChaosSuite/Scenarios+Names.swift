@@ -10,10 +10,8 @@ extension Scenario {
     name: "named-members",
     summary:
       "two of three brokers are down for 30 s, and no coordinator works: sessions of named members run out",
-    need: .embeddedBroker, senders: 1, brokers: 3, namesMembers: true,
-    hasStragglers: true,
-    bound: DuplicateBound(
-      seconds: 1, reason: "answers that came while nothing could be committed")
+    need: .embeddedBroker, senders: 1, brokers: 3, namesMembers: true, hasStragglers: true,
+    bound: DuplicateBound(seconds: 1, reason: "answers that came while nothing could be committed")
   ) { rig in
     for turn in rig.turns(min(2, rig.options.kills)) {
       try rig.pump(between: 500, and: 1_500)

@@ -33,8 +33,7 @@ extension Scenario {
     Scenario(
       name: "gateway-silence",
       summary: "SIGSTOP of the gateway for 2 to 8 s: connections stay open and nothing comes back",
-      senderFlags: ["--request-timeout", "3s"],
-      sendersStay: true,
+      senderFlags: ["--request-timeout", "3s"], sendersStay: true,
       bound: DuplicateBound(
         seconds: 4,
         reason:

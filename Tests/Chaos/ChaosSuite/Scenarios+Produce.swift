@@ -12,8 +12,7 @@ extension Scenario {
         "for 3 s produce requests of ingest, senders and feedback are answered with a violated policy, a missing"
         + " right or an unknown topic (and the receipts' topic is not found), while answers of the gateway come in",
       need: .embeddedBroker,
-      bound: DuplicateBound(
-        seconds: 3, reason: "a receipt that Kafka refused leaves its push open")
+      bound: DuplicateBound(seconds: 3, reason: "a receipt that Kafka refused leaves its push open")
     ) { rig in
       try rig.turns(afterBetween: 500, and: 1_500) { turn in
         // Responses are delayed so long that all of them meet the errors.

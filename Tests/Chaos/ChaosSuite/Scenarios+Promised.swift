@@ -10,8 +10,7 @@ extension Scenario {
   static let promised = [
     Scenario(
       name: "static-member",
-      summary: "SIGKILL of a sender with an instance id, back within its session",
-      senders: 1,
+      summary: "SIGKILL of a sender with an instance id, back within its session", senders: 1,
       senderFlags: ["--instance-id", "chaos-1"], sessionMilliseconds: 45_000,
       bound: DuplicateBound(
         seconds: 0.5, reason: "what it had in flight, and completed since its last commit (200 ms)")

@@ -40,9 +40,8 @@ extension Scenario {
   /// Topics without which a part of the pipeline stops or lacks information.
   private static func used(_ names: TopicNames) -> [String] {
     names.notifications + [
-      names.requests, names.receipts, names.feedback,
-      names.invalidTokens, names.providerTokens, names.tokenRequests, names.deadLetters,
-      names.controls,
+      names.requests, names.receipts, names.feedback, names.invalidTokens, names.providerTokens,
+      names.tokenRequests, names.deadLetters, names.controls,
     ]
   }
 

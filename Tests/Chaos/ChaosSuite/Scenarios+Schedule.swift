@@ -51,8 +51,6 @@ extension Scenario {
   /// Gives the scheduler an empty disk.
   static func removeDatabase(_ rig: ChaosRig) {
     rig.countFault("the scheduler's disk is empty")
-    for suffix in ["", "-wal", "-shm"] {
-      try? File.remove(rig.pipeline.scheduleDatabase + suffix)
-    }
+    for suffix in ["", "-wal", "-shm"] { try? File.remove(rig.pipeline.scheduleDatabase + suffix) }
   }
 }

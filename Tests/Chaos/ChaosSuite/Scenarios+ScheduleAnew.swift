@@ -66,9 +66,8 @@ extension Scenario {
       name, partitions: count, replication: 0, configuration: ["cleanup.policy": "compact"])
     // Brokers delete a topic some time after they have responded.
     let isMade = try rig.pump(
-      until: {
-        try admin.createTopics([topic], timeoutMilliseconds: 30_000).first?.error == nil
-      }, within: 30_000)
+      until: { try admin.createTopics([topic], timeoutMilliseconds: 30_000).first?.error == nil },
+      within: 30_000)
     if !isMade { throw ServiceFailure("push.schedule cannot be created again") }
   }
 }

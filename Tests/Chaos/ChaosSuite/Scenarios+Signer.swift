@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import EventLoop
 import Glibc
 import LabCommand
 
@@ -53,13 +52,10 @@ extension Scenario {
   /// Checks that minting continues: within a minute the newest record of each credential is a usable token.
   static func awaitTokens(_ rig: ChaosRig) throws {
     let tables = TableAudit(rig.kafka, rig.place.names)
-    var nextLook: UInt64 = 0
     var unusable: [String]? = nil
     let isDone = try rig.pump(
+      every: 500,
       until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 500
         unusable = try? tables.mints().unusable
         return unusable == []
       }, within: 60_000)

@@ -11,8 +11,7 @@ extension Scenario {
       "100 Live Activities (`--activities`) with ten updates a second each, and a gateway that takes a tenth of that:"
       + " in turn SIGKILL of one of two senders, 3 s of 503s, and 5 s without a sender",
     senderFlags: ["--max-connections", "1"], hasActivities: true, mayWaitLong: true,
-    bound: DuplicateBound(
-      seconds: 0.5, reason: "as kill-sender")
+    bound: DuplicateBound(seconds: 0.5, reason: "as kill-sender")
   ) { rig in
     rig.load.perSecond = 10 * rig.options.activities
     var names = rig.senders

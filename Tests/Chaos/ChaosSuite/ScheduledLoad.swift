@@ -77,14 +77,8 @@ final class ScheduledLoad {
 
   /// Waits until everything has been sent, and checks it. A request that was handed back waits for up to five minutes.
   func finish(_ rig: ChaosRig) throws {
-    var nextLook: UInt64 = 0
     let isDone = try rig.pump(
-      until: {
-        let now = MonotonicClock.milliseconds()
-        guard now >= nextLook else { return false }
-        nextLook = now + 2_000
-        return missing(try self.times(rig)) == 0
-      }, within: 360_000)
+      every: 2_000, until: { missing(try self.times(rig)) == 0 }, within: 360_000)
     // Cancelled requests that are sent anyway show up here.
     try rig.pump(3_000)
     let times = try self.times(rig)

@@ -24,9 +24,7 @@ struct StateAudit {
     if states[id] == nil { states[id] = State(place: states.count, token: token) }
   }
 
-  mutating func accepted(_ id: NotificationID) {
-    accepted.append(id)
-  }
+  mutating func accepted(_ id: NotificationID) { accepted.append(id) }
 
   mutating func superseded(_ id: NotificationID) { superseded.insert(id) }
 

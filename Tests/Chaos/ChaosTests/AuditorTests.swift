@@ -19,9 +19,7 @@ import Testing
     _ outcome: String, _ id: NotificationID, at: Int = 1_000, _ more: String = ""
   ) throws {
     let text = "{\"outcome\":\"\(outcome)\",\"apns_id\":\"\(id)\",\"at\":\(at)\(more)}"
-    try Array(text.utf8).withUnsafeBytes {
-      auditor.receipt(try Receipt($0, parser: JSONParser()))
-    }
+    try Array(text.utf8).withUnsafeBytes { auditor.receipt(try Receipt($0, parser: JSONParser())) }
   }
 
   private func ask(_ ids: NotificationID..., offset: Int64 = 0) {
@@ -282,8 +280,6 @@ import Testing
   @Test func `every scenario has a name of its own and says why its bound is what it is`() {
     let names = Scenario.all.map(\.name)
     #expect(Set(names).count == names.count)
-    for scenario in Scenario.all {
-      #expect(!scenario.bound.reason.isEmpty)
-    }
+    for scenario in Scenario.all { #expect(!scenario.bound.reason.isEmpty) }
   }
 }

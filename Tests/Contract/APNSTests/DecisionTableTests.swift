@@ -6,9 +6,7 @@ import Testing
 @Suite struct DecisionTableTests {
   @Test func `the decision table has one row for each reason, in the order of the cases`() {
     #expect(ReasonRule.table.count == Reason.allCases.count)
-    for reason in Reason.allCases {
-      #expect(reason.rule.reason == reason)
-    }
+    for reason in Reason.allCases { #expect(reason.rule.reason == reason) }
   }
 
   @Test func `the decision table finds every reason by its name and no other text`() {

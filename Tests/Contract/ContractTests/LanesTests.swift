@@ -46,8 +46,7 @@ import Testing
       #expect(problem([rule("a", weight: weight)]) == "the weight must be 1 to 1000")
     }
     for reserved in [-1, 91] {
-      #expect(
-        problem([rule("a", reserved: reserved)]) == "the reserved share must be 0% to 90%")
+      #expect(problem([rule("a", reserved: reserved)]) == "the reserved share must be 0% to 90%")
     }
     #expect(
       problem([rule("a", reserved: 50), rule("b", reserved: 41)])

@@ -7,9 +7,7 @@ import Testing
   private static let now: Int64 = 1_795_224_000_000
 
   @Test func `a request is as old as its record, and never from the future`() {
-    func created(_ time: Int64) -> Int64 {
-      OutsideTime.received(recordTime: time, now: Self.now)
-    }
+    func created(_ time: Int64) -> Int64 { OutsideTime.received(recordTime: time, now: Self.now) }
     #expect(created(OutsideTime.firstRecordTime) == OutsideTime.firstRecordTime)
     #expect(created(Self.now) == Self.now)
     // No time, seconds, a clock that is ahead, microseconds, nanoseconds.

@@ -121,8 +121,7 @@ import Testing
         #"add "type":"widgets" or "type":"controls" to the request"#))
     #expect(
       cure([(.event, .update), (.contentState, .object)]).contains(#""type":"liveactivity""#))
-    #expect(
-      cure([(.event, .start), (.attributesID, .text)]).contains(#""type":"nowplaying""#))
+    #expect(cure([(.event, .start), (.attributesID, .text)]).contains(#""type":"nowplaying""#))
     var device = PayloadFacts(members: 1)
     device[.mdm] = .text
     #expect(problem(device, .alert)?.contains(#""type":"mdm""#) == true)
@@ -250,8 +249,7 @@ import Testing
     facts[.mdm] = .text
     facts.members = 2
     #expect(
-      problem(facts, .mdm)
-        == "payload.mdm: must be the only member of the payload for type mdm")
+      problem(facts, .mdm) == "payload.mdm: must be the only member of the payload for type mdm")
   }
 
   @Test(arguments: [PushType.location, .voip, .complication, .fileprovider, .pushtotalk])

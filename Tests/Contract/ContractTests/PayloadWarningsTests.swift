@@ -94,8 +94,7 @@ import Testing
       let isOfAlert =
         member.rawValue <= PayloadMember.urlArguments.rawValue
         || member.rawValue >= PayloadMember.title.rawValue
-      #expect(
-        codes(.alert, \.misspelled) == (isOfAlert ? ["misspelled-key:\(member.place)"] : []))
+      #expect(codes(.alert, \.misspelled) == (isOfAlert ? ["misspelled-key:\(member.place)"] : []))
       #expect(codes(.alert, \.mistyped) == (isOfAlert ? ["wrong-type:\(member.place)"] : []))
       #expect(codes(.alert, \.misplaced) == (isOfAlert ? ["misplaced-key:\(member.place)"] : []))
       #expect(codes(.alert, \.outside) == (isOfAlert ? ["outside-aps:\(member.place)"] : []))

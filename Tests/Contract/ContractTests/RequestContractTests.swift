@@ -64,8 +64,7 @@ import Testing
     }
     #expect(
       check("com.example.app.voip", .alert) == .topicDoesNotMatch(expected: "com.example.app"))
-    #expect(
-      check("com.example.app", .voip) == .topicDoesNotMatch(expected: "com.example.app.voip"))
+    #expect(check("com.example.app", .voip) == .topicDoesNotMatch(expected: "com.example.app.voip"))
     #expect(check("com.example.apq.voip", .voip) != nil)
     #expect(check("com.apple.mgmt.External.1f", .mdm) == nil)
   }

@@ -59,14 +59,12 @@ import Testing
   @Test func `a retention may be longer, and not shorter`() throws {
     let day: Int64 = 86_400_000
     let times = [-1, 0, day - 1, day, day + 1].map { "\($0)" }
-    #expect(
-      try harmful("push.requests", "retention.ms", times) == ["0", "\(day - 1)"])
+    #expect(try harmful("push.requests", "retention.ms", times) == ["0", "\(day - 1)"])
     // A compacted topic has no retention of its own, and keeps tombstones for as long as the table says.
     #expect(try harmful("push.devices", "retention.ms", times).isEmpty)
     let week = 7 * day
     #expect(
-      try harmful(
-        "push.devices", "delete.retention.ms", ["\(week - 1)", "\(week)", "\(week + 1)"])
+      try harmful("push.devices", "delete.retention.ms", ["\(week - 1)", "\(week)", "\(week + 1)"])
         == ["\(week - 1)"])
     #expect(try harmful("push.requests", "delete.retention.ms", ["0"]).isEmpty)
   }

@@ -54,8 +54,7 @@ import Testing
   @Test func `a change is told also when the new owner has registered again since`() {
     let state = state(
       (.registered(at: 5), "ada"), (.registered(at: 9), "bob"), (.registered(at: 11), "bob"))
-    #expect(
-      released(state, by: .registered(at: 9)) == DeviceRelease(.ownerChanged, at: 9))
+    #expect(released(state, by: .registered(at: 9)) == DeviceRelease(.ownerChanged, at: 9))
     #expect(released(state, by: .registered(at: 11)) == nil)
   }
 
@@ -87,8 +86,7 @@ import Testing
       (.registered(at: 1), "ada"), (.registered(at: 2), "bob"), (.registered(at: 3), "bob"),
       (.removed(at: 4), nil), (.registered(at: 5), "bob"), (.registered(at: 6), nil))
     let changes = state.history.changes.map(\.change)
-    #expect(
-      changes == [.registered, .ownerChanged, .removed, .registered, .ownerChanged])
+    #expect(changes == [.registered, .ownerChanged, .removed, .registered, .ownerChanged])
     #expect(DeviceHistory(text: state.history.text) == state.history)
     let stored = DeviceState(
       presence: .registered(at: 6), details: .none, history: DeviceHistory(text: state.history.text)

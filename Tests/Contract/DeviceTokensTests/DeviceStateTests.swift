@@ -106,8 +106,7 @@ import Testing
     for _ in 0..<20 {
       time += Int64(random.below(3))
       let fact: DeviceState.Presence? =
-        random.oneIn(5)
-        ? nil : random.oneIn(2) ? .registered(at: time) : .removed(at: time)
+        random.oneIn(5) ? nil : random.oneIn(2) ? .registered(at: time) : .removed(at: time)
       let mark: DeviceState.Mark? = random.oneIn(3) ? nil : mark(Int64(random.below(40)))
       state.apply(fact)
       state.apply(mark)

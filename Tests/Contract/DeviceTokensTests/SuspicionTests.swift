@@ -167,8 +167,7 @@ import Testing
     #expect(
       first
         == Suspicion(
-          firstAt: 10, lastAt: 10, lastSentAt: 5, count: 1, reason: "Unregistered",
-          isHeld: true))
+          firstAt: 10, lastAt: 10, lastSentAt: 5, count: 1, reason: "Unregistered", isHeld: true))
     #expect(Suspicion.held(mark(10), known: first) == nil, "read again")
     let second = Suspicion.held(mark(20), known: first)
     #expect(second?.firstAt == 10 && second?.lastAt == 20 && second?.count == 2)

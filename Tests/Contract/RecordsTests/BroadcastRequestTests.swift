@@ -101,8 +101,7 @@ import Testing
         + #""}"#
     }
     #expect(error(Self.request(payload: sized(5_120))) == nil)
-    #expect(
-      error(Self.request(payload: sized(5_121))) == "payload: has 5121 bytes, more than 5120")
+    #expect(error(Self.request(payload: sized(5_121))) == "payload: has 5121 bytes, more than 5120")
     #expect(
       error(Self.request(payload: #"{"aps":{"alert":"x"}}"#))?.hasPrefix(
         "payload.aps.timestamp: is required") == true)

@@ -103,8 +103,7 @@ import Testing
     let campaign = try Self.read(Self.json(audience: #"{"topic":"vips","locale":null}"#))
     #expect(
       campaign.audience
-        == .init(
-          app: "a.b", environment: .production, type: "alert", tokenTopic: "vips"))
+        == .init(app: "a.b", environment: .production, type: "alert", tokenTopic: "vips"))
     let again = try campaign.value.withUnsafeBytes { try CampaignRecord($0, parser: JSONParser()) }
     #expect(again == campaign)
     #expect(campaign.summary["audience"] == ["topic": "vips"])
@@ -279,9 +278,8 @@ import Testing
     #expect(throws: RecordError.self, "\(json)") { try Self.read(json) }
   }
 
-  @Test func `a record with another name than its key, or with a bad request, cannot be read`()
-    throws
-  {
+  @Test
+  func `a record with another name than its key, or with a bad request, cannot be read`() throws {
     func revision(_ campaign: CampaignRecord, _ key: String) throws -> Int64 {
       try campaign.value.withUnsafeBytes {
         try CampaignRecord.revision($0, key: key, AudienceTopics(TopicNames()))

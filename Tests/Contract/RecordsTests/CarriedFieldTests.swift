@@ -153,8 +153,7 @@ import Testing
       #expect(error(["a=1", field, "b=2"])?.problem == .noKey, "\(field)")
     }
     for byte in UInt8(0)..<0x20 where byte != 0x09 && byte != 0x0A {
-      #expect(
-        error(["later=a\(Character(UnicodeScalar(byte)))"])?.problem == .controlCharacter)
+      #expect(error(["later=a\(Character(UnicodeScalar(byte)))"])?.problem == .controlCharacter)
     }
   }
 
@@ -175,9 +174,8 @@ import Testing
     #expect(error(many + ["apns-more=1"])?.problem == .tooMany)
   }
 
-  @Test func `say that they go to a channel, which is a Live Activity push with an expiration`()
-    throws
-  {
+  @Test
+  func `say that they go to a channel, which is a Live Activity push with an expiration`() throws {
     let channel = ["target=channel"]
     #expect(try Envelope.parse(EnvelopeTests.record().span).target == .device)
     #expect(try Envelope.parse(record(["target=device"]).span).target == .device)
@@ -238,43 +236,40 @@ import Testing
     #expect(try carried(Array(buffer.bytes)) == [later, "replay=\(mark)"])
   }
 
-  @Test func `come back in receipts where the table says so`() throws {
-    let record = record(Self.all)
-    let envelope = try Envelope.parse(record.span)
+  private func receiptText(of record: [UInt8], _ envelope: Envelope) -> String {
     var buffer = ByteBuffer()
     record.withUnsafeBytes { bytes in
       var line = ReceiptLine(.delivered, at: 2)
       line.carried = envelope.carried(in: bytes)
       ReceiptEncoder.append(line, into: &buffer)
     }
-    let text = String(decoding: buffer.bytes, as: UTF8.self)
+    return String(decoding: buffer.bytes, as: UTF8.self)
+  }
+
+  @Test func `come back in receipts where the table says so`() throws {
+    let record = record(Self.all)
+    let envelope = try Envelope.parse(record.span)
+    let text = receiptText(of: record, envelope)
     #expect(
       text
         == #"{"outcome":"delivered","at":2,"data":{"a":"b","c\n":""},"replay":"3/17","traceparent":"\#(Self.trace)","warnings":["empty-alert:aps.alert","wrong-type:aps.category"]}"#
     )
-    let receipt = try Receipt(buffer.bytes, parser: JSONParser())
+    let receipt = try Array(text.utf8).withUnsafeBytes { try Receipt($0, parser: JSONParser()) }
     #expect(receipt.data == #"{"a":"b","c\n":""}"#)
     #expect(receipt.replay == "3/17" && receipt.traceParent == Self.trace)
     #expect(receipt.warnings == #"["empty-alert:aps.alert","wrong-type:aps.category"]"#)
     #expect(receipt.carried.count + 2 == CarriedField.table.count { $0.receipt != nil })
   }
 
-  @Test func `a group and a campaign are found in the envelope, and come back in the receipt`()
-    throws
-  {
+  @Test
+  func `a group and a campaign are found in the envelope, and come back in the receipt`() throws {
     let record = record(["group=spring sale", "campaign=sale"])
     let envelope = try Envelope.parse(record.span)
     #expect(record[envelope.group.indices].elementsEqual("spring sale".utf8))
     #expect(record[envelope.campaign.indices].elementsEqual("sale".utf8))
     let none = try Envelope.parse(self.record(Self.all).span)
     #expect(none.group.count == 0 && none.campaign.count == 0)
-    var buffer = ByteBuffer()
-    record.withUnsafeBytes { bytes in
-      var line = ReceiptLine(.delivered, at: 2)
-      line.carried = envelope.carried(in: bytes)
-      ReceiptEncoder.append(line, into: &buffer)
-    }
-    let text = String(decoding: buffer.bytes, as: UTF8.self)
+    let text = receiptText(of: record, envelope)
     #expect(text == #"{"outcome":"delivered","at":2,"group":"spring sale","campaign":"sale"}"#)
   }
 

@@ -30,9 +30,8 @@ import Testing
     return try result.get()
   }
 
-  @Test func `a control record says the pace that it sets, and a tombstone that it sets none`()
-    throws
-  {
+  @Test
+  func `a control record says the pace that it sets, and a tombstone that it sets none`() throws {
     #expect(try pace(#"{"pace":"200/s","at":1795000000000,"by":"ann"}"#) == "200/s")
     #expect(try pace(nil) == nil)
   }

@@ -121,9 +121,8 @@ import Testing
     #expect(try Envelope.parse(value.span).isSilent == isSilent)
   }
 
-  @Test func `a retry has its place in its lane instead of the one before, a replay has none`()
-    throws
-  {
+  @Test
+  func `a retry has its place in its lane instead of the one before, a replay has none`() throws {
     let value = try encode(
       #"{"app":"a.b","token":"ab","supersede":"s","payload":{"aps":{"badge":1}}}"#)
     let envelope = try Envelope.parse(value.span)
@@ -183,9 +182,8 @@ import Testing
     }
   }
 
-  @Test func `envelopes read back as what was asked for, for every type, lane and environment`()
-    throws
-  {
+  @Test
+  func `envelopes read back as what was asked for, for every type, lane and environment`() throws {
     for type in PushType.allCases {
       for lane in Lanes.standard.all {
         for environment in Environment.allCases {
@@ -287,9 +285,7 @@ extension EnvelopeEncoderTests {
     let value = try Array(text.utf8).withUnsafeBytes { raw in
       let request = try reader.read(raw)
       var encoder = EnvelopeEncoder()
-      Array(Self.trace.utf8).withUnsafeBytes {
-        encoder.begin(request, created: 1, traceParent: $0)
-      }
+      Array(Self.trace.utf8).withUnsafeBytes { encoder.begin(request, created: 1, traceParent: $0) }
       return Array(encoder.value)
     }
     let envelope = try Envelope.parse(value.span)

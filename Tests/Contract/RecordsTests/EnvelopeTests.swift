@@ -55,8 +55,7 @@ import Testing
     #expect(envelope.firstSeen == 1_795_224_000_456)
     #expect(text(envelope.lastReason, record) == "TooManyRequests")
     #expect(String(decoding: record[envelope.bodyStart...], as: UTF8.self) == #"{"aps":{}}"#)
-    #expect(
-      text(envelope.constantPart, record) == Self.fields[0..<11].joined(separator: "\t"))
+    #expect(text(envelope.constantPart, record) == Self.fields[0..<11].joined(separator: "\t"))
     #expect(envelope.carried.isEmpty && !envelope.hasHeaders)
   }
 
@@ -216,8 +215,7 @@ import Testing
       (.app, String(repeating: "a", count: 600)),
     ]
     let records =
-      changes.map { EnvelopeTests.record($0.0, $0.1) }
-      + [
+      changes.map { EnvelopeTests.record($0.0, $0.1) } + [
         [], Array("M2".utf8), EnvelopeTests.record(body: ""),
         EnvelopeTests.record(EnvelopeTests.fields + ["target=channel"]),
         EnvelopeTests.record(EnvelopeTests.fields + CarriedFieldTests.all),

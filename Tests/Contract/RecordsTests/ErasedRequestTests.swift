@@ -30,9 +30,7 @@ import Testing
 
   private func json(_ rest: ErasedRequest) -> String? {
     guard case .rest(let value) = rest else { return nil }
-    return value.withUnsafeBytes {
-      String(decoding: ScheduleRecord.request(in: $0), as: UTF8.self)
-    }
+    return value.withUnsafeBytes { String(decoding: ScheduleRecord.request(in: $0), as: UTF8.self) }
   }
 
   @Test func `a request to one user is gone, one to several goes on without that one`() throws {
@@ -71,8 +69,7 @@ import Testing
   }
 
   @Test func `the last state of an activity goes with its user, a cancellation with nobody`() {
-    let state = ActivityState(
-      sentAt: 1, accepted: 1, event: .update, channel: "", traceParent: "")
+    let state = ActivityState(sentAt: 1, accepted: 1, event: .update, channel: "", traceParent: "")
     let value = state.value(Array("{}".utf8))
     #expect(erased(value, id: "\tann\tgame") == .gone)
     #expect(erased(value, id: "\tannabel\tgame") == .untouched)
@@ -89,9 +86,8 @@ import Testing
   func `a member is found in the text of an object`(_ text: String, _ value: String) {
     let bytes = Array(text.utf8)
     let found =
-      JSONMembers.value(of: "tokens", in: bytes).map {
-        String(decoding: bytes[$0], as: UTF8.self)
-      } ?? ""
+      JSONMembers.value(of: "tokens", in: bytes).map { String(decoding: bytes[$0], as: UTF8.self) }
+      ?? ""
     #expect(found == value)
   }
 }

@@ -136,11 +136,9 @@ import Testing
     #expect(problem(#"{"aps":{"alert":"x","interruption-level":"\x"}}"#, .alert) != nil)
     func update(_ name: String, _ time: String) -> RequestError.Problem? {
       let times = name == "timestamp" ? "" : "\"timestamp\":1795000000,"
-      return problem(
-        "{\"aps\":{\(times)\"event\":\"end\",\"\(name)\":\(time)}}", .liveactivity)
+      return problem("{\"aps\":{\(times)\"event\":\"end\",\"\(name)\":\(time)}}", .liveactivity)
     }
-    for (name, key) in Self.names
-    where [.timestamp, .staleDate, .dismissalDate].contains(key) {
+    for (name, key) in Self.names where [.timestamp, .staleDate, .dismissalDate].contains(key) {
       #expect(update(name, "1795000000") == nil)
       #expect(update(name, "1795000000.25") == nil)
       for late in ["1795000000000", "1.795e12", "1795000000000.5"] {
@@ -301,8 +299,7 @@ import Testing
   @Test func `payloads with thousands of keys in aps are judged as any other`() {
     let keys = (0..<500).map { "\"k\($0)\":0" }.joined(separator: ",")
     #expect(problem("{\"aps\":{\(keys)}}", .voip) == nil)
-    #expect(
-      problem("{\"aps\":{\(keys),\"k7\":1}}", .voip) == .payloadDuplicate("payload.aps.k7"))
+    #expect(problem("{\"aps\":{\(keys),\"k7\":1}}", .voip) == .payloadDuplicate("payload.aps.k7"))
   }
 
   @Test func `payloads may have keys in aps that no rule names`() {

@@ -111,8 +111,7 @@ enum WrittenRecords {
     }
     var record = RecordFixture(
       "campaign-requests", "a device of a campaign", key: nil,
-      value: String(
-        decoding: campaign.request(tokens: Array("\"\(token)\"".utf8)), as: UTF8.self))
+      value: String(decoding: campaign.request(tokens: Array("\"\(token)\"".utf8)), as: UTF8.self))
     record.makes = notification(of: record)
     return record
   }()
@@ -237,14 +236,9 @@ enum WrittenRecords {
       aliveFrom: created)
     var removed = RecordFixture(
       "invalid-tokens", "a removed device", key: removal.key, value: removal.value)
-    removed.headers = [
-      ["\(DeviceRelease.header)", DeviceRelease(.removed, at: created).text]
-    ]
-    var changed = RecordFixture(
-      "invalid-tokens", "another owner", key: device.bytes, value: nil)
-    changed.headers = [
-      ["\(DeviceRelease.header)", DeviceRelease(.ownerChanged, at: created).text]
-    ]
+    removed.headers = [["\(DeviceRelease.header)", DeviceRelease(.removed, at: created).text]]
+    var changed = RecordFixture("invalid-tokens", "another owner", key: device.bytes, value: nil)
+    changed.headers = [["\(DeviceRelease.header)", DeviceRelease(.ownerChanged, at: created).text]]
     return [gone, bad, imported, removed, changed] + devices + [
       RecordFixture("devices", "a tombstone", key: device.bytes, value: nil),
       RecordFixture("invalid-tokens", "an invalid token", key: invalid.key, value: invalid.value),
@@ -257,8 +251,7 @@ enum WrittenRecords {
     var token = ProviderTokenRecord(
       credential: name, teamID: "TEAM000001", keyID: "KEY0000001", scope: .production,
       apps: ["com.example.app"], issuedAt: created / 1_000, generation: 7, token: "a.b-_c.d")
-    let plain = RecordFixture(
-      "provider-tokens", "a token", key: token.key, value: token.value)
+    let plain = RecordFixture("provider-tokens", "a token", key: token.key, value: token.value)
     token.token = ""
     token.sealed = sealed
     let closed = RecordFixture(
@@ -271,8 +264,7 @@ enum WrittenRecords {
       credential: name, app: nil, environment: nil, reason: TokenRequest.aging, at: created)
     return [
       plain, closed,
-      RecordFixture(
-        "provider-tokens", "a withdrawal", key: withdrawn.key, value: withdrawn.value),
+      RecordFixture("provider-tokens", "a withdrawal", key: withdrawn.key, value: withdrawn.value),
       RecordFixture("provider-tokens", "a tombstone", key: token.key, value: nil),
       RecordFixture("token-requests", "of an app", key: missing.key, value: missing.value),
       RecordFixture("token-requests", "of a credential", key: aging.key, value: aging.value),
@@ -281,8 +273,7 @@ enum WrittenRecords {
 
   /// The token of the record beside it, sealed once under 32 bytes of 7: each sealing is another text. `SealedRecordTests`
   /// opens it.
-  private static let sealed =
-    "v1.2694c662471cdc46.AQEBAQEBAQEBAQEBF8_rms_cwmrB76Vx1b7ScuDcFqNW_pNE"
+  private static let sealed = "v1.2694c662471cdc46.AQEBAQEBAQEBAQEBF8_rms_cwmrB76Vx1b7ScuDcFqNW_pNE"
 
   private static let controls: [RecordFixture] = [
     ("an app is paused", "com.example.app:production", pause("true")),
@@ -312,9 +303,7 @@ enum WrittenRecords {
 
   private static let audiences: [RecordFixture] = ["a file of tokens", "your own"].map { name in
     var record = RecordFixture("audiences", name, key: "spring-sale", value: "\(token)\nabcd")
-    if name != "your own" {
-      record.headers = [["\(CampaignRecord.startHeader)", "\(created)"]]
-    }
+    if name != "your own" { record.headers = [["\(CampaignRecord.startHeader)", "\(created)"]] }
     return record
   }
 

@@ -81,8 +81,7 @@ import Testing
         ),
         (
           #"{"credential":"T/K/any","team_id":"T","key_id":"K","environment":"any","apps":[],"issued_at":1,"generation":1,"token":"t"}"#,
-          ["issued_at", "generation"],
-          { _ = try ProviderTokenRecord($0, parser: JSONParser()) }
+          ["issued_at", "generation"], { _ = try ProviderTokenRecord($0, parser: JSONParser()) }
         ),
       ]
     for (text, fields, read) in records {

@@ -46,9 +46,7 @@ extension RequestReaderTests {
     func data(_ object: String) -> RequestError.Problem? {
       error(Self.request(#","data":\#(object)"#))?.problem
     }
-    for object in [
-      "{}", #"{"":""}"#, #"{"a":"b","c":"d"}"#, #"{"a":"\ud83d\ude00\u0000\t"}"#,
-    ] {
+    for object in ["{}", #"{"":""}"#, #"{"a":"b","c":"d"}"#, #"{"a":"\ud83d\ude00\u0000\t"}"#] {
       #expect(data(object) == nil)
     }
     for object in [#"{"a":{"b":"c"}}"#, #"{"a":1}"#] {

@@ -97,8 +97,7 @@ extension RequestReaderTests {
     #expect(
       words(Self.request(#","type":"liveactivity","priority":1"#))
         == "priority: 1 is not allowed for type liveactivity; use 10 or 5")
-    #expect(
-      words(Self.request(#","expiration":1795000000000"#)).hasSuffix("seconds are expected"))
+    #expect(words(Self.request(#","expiration":1795000000000"#)).hasSuffix("seconds are expected"))
     #expect(
       words(#"{"app":"a/b","payload":{"aps":{"alert":"x"}},"token":"ab"}"#).hasPrefix(
         "app: has \"/\" at byte 2, where only letters"))

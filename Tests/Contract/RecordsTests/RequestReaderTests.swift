@@ -27,8 +27,7 @@ import Testing
   }
 
   func read<Result>(
-    _ text: String, _ reader: RequestReader = RequestReader(),
-    _ body: (PushRequest) -> Result
+    _ text: String, _ reader: RequestReader = RequestReader(), _ body: (PushRequest) -> Result
   ) throws(RequestError) -> Result {
     let bytes = Array(text.utf8)
     return try bytes.withUnsafeBytes { raw in
@@ -82,9 +81,8 @@ import Testing
     try read(Self.request(#","expiration":0"#)) { #expect($0.expiration == 0) }
   }
 
-  @Test func `requests expire at a time, or some seconds after their own time, and not both`()
-    throws
-  {
+  @Test
+  func `requests expire at a time, or some seconds after their own time, and not both`() throws {
     try read(Self.request(#","expires_in":90"#)) { request in
       #expect(request.expiration == nil && request.expiresIn == 90)
       #expect(request.expiration(created: 1_795_224_000_000) == 1_795_224_090)
@@ -95,9 +93,7 @@ import Testing
     try read(Self.request(#","expiration":1900000000"#)) { request in
       #expect(request.expiration(created: 1_795_224_000_000) == 1_900_000_000)
     }
-    for both in [
-      #","expires_in":90,"expiration":1900000000"#, #","expiration":0,"expires_in":0"#,
-    ] {
+    for both in [#","expires_in":90,"expiration":1900000000"#, #","expiration":0,"expires_in":0"#] {
       #expect(error(Self.request(both))?.problem == .bothExpirations)
     }
     #expect(error(Self.request(#","expires_in":"90""#))?.field == .expiresIn)
@@ -105,9 +101,8 @@ import Testing
     #expect(error(Self.request(#","expires_in":1795224000"#))?.field == .expiresIn)
   }
 
-  @Test func `of a type of the setting have its name and suffix; without it they are refused`()
-    throws
-  {
+  @Test
+  func `of a type of the setting have its name and suffix; without it they are refused`() throws {
     let text = Self.request(#","type":"weather""#)
     let unknown = try #require(error(text))
     #expect(unknown.field == .type)
@@ -139,9 +134,8 @@ import Testing
         .contains("must be an object") == true)
   }
 
-  @Test func `requests keep the payload's own white space and escapes, and nothing around it`()
-    throws
-  {
+  @Test
+  func `requests keep the payload's own white space and escapes, and nothing around it`() throws {
     let payload = #"{ "a" : [ 1 , "\u00e9\n" ] , "b":{ } }"#
     let bundle = #""app":"com.example.app","token":"ab","type":"voip""#
     for text in [
@@ -206,9 +200,7 @@ import Testing
       // Decorated, it is the same token.
       let decorated =
         [UInt8(ascii: "<")] + good.flatMap { [$0, UInt8(ascii: " ")] } + [UInt8(ascii: ">")]
-      try normalize(decorated) {
-        #expect($0 == String(decoding: good, as: UTF8.self).lowercased())
-      }
+      try normalize(decorated) { #expect($0 == String(decoding: good, as: UTF8.self).lowercased()) }
     }
   }
 

@@ -61,10 +61,7 @@ import Testing
     (#","id":"r\u0000","user":"ann""#, "id: has"),
     (#","id":"r","user":"ann","users":["ann"]"#, "users: cannot be combined with user"),
     (#","id":"r","user":"ann","user":"bob""#, "user: is given twice"),
-    (
-      #","id":"r","user":"ann","token":"abcd""#,
-      "user: cannot be combined with token or channel"
-    ),
+    (#","id":"r","user":"ann","token":"abcd""#, "user: cannot be combined with token or channel"),
     (#","id":"r","tokens":[]"#, "tokens: has no entries"),
     (
       #","id":"r","user":"ann","apns_id":"0c8e2c5c-5c43-5d5e-8a1e-6c1b0f0b7f6a""#,
@@ -127,9 +124,7 @@ import Testing
     }
     let key = ScheduleKey(app: "a.b", environment: .sandbox, user: "ann", activity: "x:y")
     #expect(ScheduleKey(key.exact) == key)
-    for text in [
-      "A1\t1\t1\tend\tno channel\t\n", "A1\t1\t1\tstop\t\t\n", "A1\tx\t1\tend\t\t\n",
-    ] {
+    for text in ["A1\t1\t1\tend\tno channel\t\n", "A1\t1\t1\tstop\t\t\n", "A1\tx\t1\tend\t\t\n"] {
       #expect(throws: RecordError.self) {
         try Array(text.utf8).withUnsafeBytes { _ = try ScheduleRecord($0) }
       }

@@ -54,8 +54,7 @@ import Testing
     let record = FeedbackRecord(
       device: device(&random), topic: "t" + text(&random), status: random.oneIn(2) ? 410 : 400,
       reason: text(&random), timestamp: random.oneIn(2) ? time(&random) : nil,
-      apnsID: text(&random), sentAt: time(&random), at: time(&random),
-      isImported: random.oneIn(3))
+      apnsID: text(&random), sentAt: time(&random), at: time(&random), isImported: random.oneIn(3))
     let read = try record.value.withUnsafeBytes { try FeedbackRecord($0, parser: parser) }
     #expect(read == record)
     forEachChange(of: record.value, seed) { bytes in

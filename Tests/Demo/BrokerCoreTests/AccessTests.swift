@@ -111,15 +111,13 @@ import Testing
     let old: Value = ["Error": 35, "Mechanisms": ["PLAIN"]]
     #expect(desk.ask(17, ["Mechanism": "PLAIN"], version: 0) == .farewell(old))
     guard case .farewell(let body) = desk.ask(17, ["Mechanism": "SCRAM-SHA-256"]) else {
-      Issue.record("another mechanism")
-      return
+      return #expect(Bool(false), "another mechanism")
     }
     #expect(body == ["Error": 33, "Mechanisms": ["PLAIN"]])
     #expect(desk.answer(17, ["Mechanism": "PLAIN"])["Error"] == 0)
     #expect(desk.ask(3, ["Topics": .null]) == .close)
     guard case .farewell(let body) = desk.ask(36, ["Bytes": .bytes(token("ann", "word"))]) else {
-      Issue.record("another password")
-      return
+      return #expect(Bool(false), "another password")
     }
     #expect(body["Error"] == 58)
     #expect(desk.answer(36, ["Bytes": .bytes(token("ann", "secret"))]) == [:])
@@ -162,10 +160,7 @@ import Testing
 
   private static let partition: Value = [
     "Topics": [
-      [
-        "Name": "t",
-        "Partitions": [["Index": 0, "LeaderEpoch": -1, "MaxBytes": 100, "Time": -1]],
-      ]
+      ["Name": "t", "Partitions": [["Index": 0, "LeaderEpoch": -1, "MaxBytes": 100, "Time": -1]]]
     ], "GroupId": "g", "Generation": -1, "MaxBytes": 100, "SessionEpoch": -1,
   ]
   private static let member: Value = [
@@ -174,9 +169,7 @@ import Testing
   private static let (topic, group) = (
     AccessControl.Resource.topic("t"), AccessControl.Resource.group("g")
   )
-  private static let new: Value = [
-    "Topics": [["Name": "new", "Partitions": 1, "Replication": 1]]
-  ]
+  private static let new: Value = ["Topics": [["Name": "new", "Partitions": 1, "Replication": 1]]]
   private static let results: Value = ["Results": [["Type": 2, "Name": "t", "Keys": .null]]]
 
   static let cases: [Case] = [

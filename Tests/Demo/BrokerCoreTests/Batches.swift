@@ -59,8 +59,7 @@ struct Desk {
     let request = Request(
       api: api, version: version ?? api.versions.upperBound, correlation: 1, clientID: "c",
       body: body)
-    return node.handle(
-      request, from: Caller(.init(connection), broker: broker), at: now, storage)
+    return node.handle(request, from: Caller(.init(connection), broker: broker), at: now, storage)
   }
 
   /// The answer that must come at once.
@@ -117,9 +116,7 @@ struct Desk {
   /// The records that an answer to Fetch brings.
   func records(_ answer: Value) -> [Record] {
     guard case .stored(let ranges) = answer["Topics"].list[0]["Partitions"].list[0]["Records"]
-    else {
-      return []
-    }
+    else { return [] }
     var bytes: [UInt8] = []
     for range in ranges { storage.read(range, into: &bytes) }
     var rest = bytes[...]

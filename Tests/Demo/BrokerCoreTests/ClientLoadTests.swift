@@ -16,9 +16,7 @@ import Testing
   }
 
   @Test mutating func `beyond it the largest is closed, until the rest is within it`() {
-    for number in 1...4 {
-      load.update(ConnectionID(UInt64(number)), bytes: 20 * number, moved: 0)
-    }
+    for number in 1...4 { load.update(ConnectionID(UInt64(number)), bytes: 20 * number, moved: 0) }
     var closed: [UInt64] = []
     while let connection = load.excess(at: 0) {
       closed.append(connection.number)

@@ -11,17 +11,15 @@ import Testing
 
   private mutating func join(
     _ connection: UInt64, _ member: String = "", instance: String? = nil,
-    protocols: [String] = ["range"],
-    needsID: Bool = false, kind: String = "consumer", metadata: [UInt8] = [],
-    skipsAssignment: Bool = false
+    protocols: [String] = ["range"], needsID: Bool = false, kind: String = "consumer",
+    metadata: [UInt8] = [], skipsAssignment: Bool = false
   ) -> [UInt64: Value] {
     ids += 1
     let replies = group.join(
       .init(
         connection: .init(connection), member: member, instance: instance, kind: kind,
         protocols: protocols.map { .init(name: $0, metadata: metadata[...]) }, needsID: needsID,
-        skipsAssignment: skipsAssignment),
-      newID: "m\(ids)", now: now, firstDelay: 100)
+        skipsAssignment: skipsAssignment), newID: "m\(ids)", now: now, firstDelay: 100)
     return Dictionary(uniqueKeysWithValues: replies.map { ($0.connection.number, $0.body) })
   }
 

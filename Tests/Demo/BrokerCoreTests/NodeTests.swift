@@ -18,9 +18,7 @@ import Testing
           [
             "Name": "t",
             "Partitions": [
-              [
-                "Index": 0, "Offset": .int(offset), "LeaderEpoch": -1, "Metadata": .text(metadata),
-              ]
+              ["Index": 0, "Offset": .int(offset), "LeaderEpoch": -1, "Metadata": .text(metadata)]
             ],
           ]
         ],
@@ -136,11 +134,9 @@ import Testing
     #expect(desk.answer(3, ask("new", 0))["Topics"].list[0]["Partitions"].list.count == 3)
     #expect(desk.answer(3, ask("no name", 1))["Topics"].list[0]["Error"] == 17)
     desk.node.access.revokeAll(from: AccessControl.anonymous)
-    desk.node.access.grant(
-      .init(.describe, .topic("other")), to: AccessControl.anonymous)
+    desk.node.access.grant(.init(.describe, .topic("other")), to: AccessControl.anonymous)
     #expect(desk.answer(3, ask("other", 1))["Topics"].list[0]["Error"] == 3)
-    desk.node.access.grant(
-      .init(.create, .topic("other")), to: AccessControl.anonymous)
+    desk.node.access.grant(.init(.create, .topic("other")), to: AccessControl.anonymous)
     #expect(desk.answer(3, ask("other", 1))["Topics"].list[0]["Error"] == 3)
     #expect(desk.answer(3, ask("other", 0))["Topics"].list[0]["Partitions"].list.count == 3)
     var plain = Desk()

@@ -48,9 +48,7 @@ import Testing
       writer.message(value, schema, version: version, isFlexible: isFlexible)
       var reader = MessageReader(writer.bytes[...])
       let read = try reader.message(schema, version: version, isFlexible: isFlexible)
-      if value != .fields([]) {
-        #expect(plain(read) == plain(value), "\(api.name) \(version)")
-      }
+      if value != .fields([]) { #expect(plain(read) == plain(value), "\(api.name) \(version)") }
       // Cut short anywhere, it is refused and not read beyond its end.
       for count in 0..<writer.bytes.count {
         var reader = MessageReader(writer.bytes[..<count])

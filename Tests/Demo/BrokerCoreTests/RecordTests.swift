@@ -10,8 +10,7 @@ import Testing
   private func batch(_ keys: [String], producer: Int64 = -1, epoch: Int16 = 0, sequence: Int32 = -1)
     -> [UInt8]
   {
-    Batches.batch(
-      keys.map { ($0, "value") }, producer: producer, epoch: epoch, sequence: sequence)
+    Batches.batch(keys.map { ($0, "value") }, producer: producer, epoch: epoch, sequence: sequence)
   }
 
   @Test func `the checksum is Castagnoli's`() {

@@ -31,9 +31,7 @@ import Testing
   private func marks(_ topic: String, _ bootstrap: String) throws -> Int64 {
     let admin = try KafkaAdmin(configuration(bootstrap))
     defer { admin.close() }
-    return try admin.watermarks(
-      .init(topic: topic, partition: 0), timeoutMilliseconds: 10_000
-    ).high
+    return try admin.watermarks(.init(topic: topic, partition: 0), timeoutMilliseconds: 10_000).high
   }
 
   private func read(_ count: Int, _ topic: String, _ bootstrap: String) throws -> [Int64] {
@@ -43,9 +41,8 @@ import Testing
     return offsets
   }
 
-  @Test func `what librdkafka writes it reads again, also after a restart and from a torn file`()
-    throws
-  {
+  @Test
+  func `what librdkafka writes it reads again, also after a restart and from a torn file`() throws {
     KafkaLog.silence()
     let folder = TemporaryFolder()
     let place = folder.file("kafka")
@@ -164,9 +161,8 @@ import Testing
     }
   }
 
-  @Test func `an authenticated user works, others are refused, and their requests are bounded`()
-    throws
-  {
+  @Test
+  func `an authenticated user works, others are refused, and their requests are bounded`() throws {
     KafkaLog.silence()
     let access = try AccessControl(
       file: "user ann secret\nall topic things\nread group *\nuser bob word")

@@ -7,9 +7,8 @@ import TestSupport
 import Testing
 
 @Suite struct BrokerPortTests {
-  @Test func `the embedded broker listens at the given address, also right after another one`()
-    throws
-  {
+  @Test
+  func `the embedded broker listens at the given address, also right after another one`() throws {
     KafkaLog.silence()
     let port = try FreePort.find()
     for _ in 0..<2 {

@@ -16,9 +16,7 @@ import Testing
   private func settings(_ text: String, mode: UInt32 = 0o600) throws -> BrokerCommand.Settings {
     let file = folder.file("users")
     try File.write(file, Array(text.utf8), mode: mode)
-    let table = CommonSettings.table(of: BrokerCommand.self)
-    let flags = try CommandLineFlags(["--users", file], for: table)
-    return try BrokerCommand.settings(table.read(flags))
+    return try BrokerCommand.settings(BrokerCommand.values(["--users", file]))
   }
 
   @Test func `the users of the file are the broker's`() throws {

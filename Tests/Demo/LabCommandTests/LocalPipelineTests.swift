@@ -109,11 +109,8 @@ import Testing
 
 @Suite struct UpCommandTests {
   private func settings(_ flags: [String]) throws -> (UpCommand.Settings, ServiceContext) {
-    let table = CommonSettings.table(of: UpCommand.self)
-    let values = try table.read(CommandLineFlags(flags, for: table))
-    let context = ServiceContext(
-      name: "up", log: Logger(service: "test", level: .error), values: values)
-    return (try UpCommand.settings(values), context)
+    let context = try UpCommand.context(flags)
+    return (try UpCommand.settings(context.values), context)
   }
 
   @Test func `without its topics the error says what to do, before anything is started`() throws {

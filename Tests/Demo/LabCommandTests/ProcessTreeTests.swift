@@ -24,8 +24,7 @@ import Testing
     try tree.start(shell("sleeper", "exec sleep 60"))
     let first = try #require(tree.state("sleeper")?.pid)
     #expect(tree.signal("sleeper", SIGKILL))
-    #expect(
-      eventually { tree.state("sleeper")?.restarts == 1 && tree.state("sleeper")?.pid != nil })
+    expectEventually { tree.state("sleeper")?.restarts == 1 && tree.state("sleeper")?.pid != nil }
     let state = try #require(tree.state("sleeper"))
     #expect(state.pid != first)
     #expect(state.lastStatus == 128 + SIGKILL)

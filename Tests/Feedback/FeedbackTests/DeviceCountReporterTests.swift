@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import DeviceTokens
 import ServiceKit
-import Settings
 import Store
 import Telemetry
 import TestSupport
@@ -15,10 +14,7 @@ import Testing
     let folder = TemporaryFolder()
     let database = folder.file("tokens.db")
     let store = try TokenStore(database, now: 1)
-    let values = try FeedbackSettings.table.read(
-      CommandLineFlags(["--database", database], for: FeedbackSettings.table))
-    let context = ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error), values: values)
+    let context = ServiceContext(try FeedbackSettings.table.values(["--database", database]))
     try DeviceCountReporter.start(database, context, intervalMilliseconds: 10)
     defer { context.signals.requestStop() }
     func counts() -> [String: MetricValue] {

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import EventLoop
 import Feedback
 import JSON
 import Kafka
 import Records
 import ServiceKit
-import Settings
 import Store
-import Telemetry
 import TestSupport
 
 /// A cluster with the topics of device tokens, and a folder for the database.
@@ -67,8 +64,7 @@ final class FeedbackFixture {
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    _ = producer.drainDeliveries()
   }
 
   func send(_ feedback: [FeedbackRecord]) throws {
@@ -84,19 +80,20 @@ final class FeedbackFixture {
   ///   - property: of librdkafka, for the consumer.
   func start(
     database: String? = nil, property: KafkaConfiguration.Property? = nil, flags: [String] = []
-  ) throws -> RunningFeedback {
-    let values = try FeedbackSettings.table.read(
-      CommandLineFlags(
-        [
-          "--topic-prefix", kafka.prefix, "--database", database ?? self.database,
-          // Hundreds of invalid tokens at once are a wave otherwise.
-          "--bad-token-limit", "1000000",
-        ] + flags,
-        for: FeedbackSettings.table))
-    var settings = try FeedbackSettings(values)
+  ) throws -> RunningService {
+    let context = try FeedbackService.context(
+      [
+        "--topic-prefix", kafka.prefix, "--database", database ?? self.database,
+        // Hundreds of invalid tokens at once are a wave otherwise.
+        "--bad-token-limit", "1000000",
+      ] + flags)
+    var settings = try FeedbackSettings(context.values)
     settings.kafka = kafka.configuration
     if let property { settings.kafka.consumer.append(property) }
-    return try RunningFeedback(settings, values)
+    let ready = settings
+    return try RunningService(context) { context throws(ServiceFailure) in
+      try FeedbackService.run(ready, context)
+    }
   }
 
   /// Invalid tokens in the database, once there are this many (or the time is up).
@@ -128,36 +125,5 @@ final class FeedbackFixture {
   /// The committed offsets of the group over a topic, added up.
   func committed(_ topic: String, partitions: Int = 4) throws -> Int64 {
     try kafka.committed(names.group(.feedback), topic, partitions: partitions)
-  }
-}
-
-/// A feedback service on a thread of this process.
-final class RunningFeedback {
-  let context: ServiceContext
-  let failure = Mailbox<String>(wakeup: Wakeup())
-  private var thread: LoopThread?
-
-  init(_ settings: FeedbackSettings, _ values: SettingValues) throws {
-    context = ServiceContext(
-      name: "feedback", log: Logger(service: "feedback", level: .error), values: values)
-    let context = self.context
-    let failure = self.failure
-    thread = try LoopThread(name: "feedback") {
-      do throws(ServiceFailure) {
-        try FeedbackService.run(settings, context)
-      } catch {
-        failure.post("\(error)")
-      }
-    }
-  }
-
-  func count(_ counter: String) -> Int {
-    context.counters.sums.first { $0.name == counter }?.value ?? 0
-  }
-
-  /// Stops it as SIGTERM does and waits for its end.
-  func stop() {
-    context.signals.requestStop()
-    thread.take()?.join()
   }
 }

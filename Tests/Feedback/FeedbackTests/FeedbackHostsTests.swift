@@ -39,23 +39,21 @@ import Testing
     let valid = (1...40).map { Fixture.device($0) }
     let invalid = (101...120).map { Fixture.device($0) }
     try fixture.send(valid.map { DeviceRecord(device: $0, event: .registered(at: 5_000)) })
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.committed(fixture.names.devices, partitions: counts["devices"] ?? 4) == 40
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.committed(fixture.names.devices, partitions: counts["devices"] ?? 4) == 40
+    }
     let other = fixture.folder.file("other.db")
     let second = try fixture.start(database: other)
     defer { second.stop() }
     func judged(_ counter: String) -> Int { first.count(counter) + second.count(counter) }
     // Until the second one has its share of the partitions.
     var sent = 0
-    #expect(
-      try eventually(withinMilliseconds: 30_000) {
-        try fixture.send((valid + invalid).map { Fixture.feedback($0) })
-        sent += valid.count + invalid.count
-        return eventually(withinMilliseconds: 2_000) { judged("feedback") >= sent }
-          && second.count("feedback") > 0
-      })
+    try expectEventually(withinMilliseconds: 30_000) {
+      try fixture.send((valid + invalid).map { Fixture.feedback($0) })
+      sent += valid.count + invalid.count
+      return eventually(withinMilliseconds: 2_000) { judged("feedback") >= sent }
+        && second.counter("feedback") > 0
+    }
     #expect(judged("invalidated") >= invalid.count)
     #expect(eventually { self.invalid(fixture.database) == Set(invalid.map(\.token)) })
     #expect(eventually { self.invalid(other) == Set(invalid.map(\.token)) })
@@ -72,7 +70,7 @@ import Testing
     try fixture.send([DeviceRecord(device: device, event: .registered(at: 5_000))])
     let service = try fixture.start()
     defer { service.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { service.count("devices") == 1 })
+    #expect(eventually(withinMilliseconds: 20_000) { service.counter("devices") == 1 })
     // What a process that stood still had in its producer.
     let late = InvalidTokenRecord(
       device: device, invalidSince: 1_000, reason: "Unregistered", at: 2_000)
@@ -102,13 +100,12 @@ import Testing
     defer { for service in services { service.stop() } }
     func judged(_ counter: String) -> Int { services.reduce(0) { $0 + $1.count(counter) } }
     var sent = 0
-    #expect(
-      try eventually(withinMilliseconds: 30_000) {
-        try fixture.send(devices.map { Fixture.feedback($0) })
-        sent += devices.count
-        return eventually(withinMilliseconds: 2_000) { judged("feedback") >= sent }
-          && services.allSatisfy { $0.count("feedback") > 0 }
-      })
+    try expectEventually(withinMilliseconds: 30_000) {
+      try fixture.send(devices.map { Fixture.feedback($0) })
+      sent += devices.count
+      return eventually(withinMilliseconds: 2_000) { judged("feedback") >= sent }
+        && services.allSatisfy { $0.counter("feedback") > 0 }
+    }
     #expect(judged("invalidated") == 0)
     #expect(judged("kept") == judged("feedback"))
   }
@@ -123,7 +120,7 @@ import Testing
       DeviceRecord(device: kept, event: .registered(at: 5_000)),
       DeviceRecord(device: invalid, event: .registered(at: 500)),
     ])
-    #expect(eventually { first.count("devices") == 2 })
+    #expect(eventually { first.counter("devices") == 2 })
     first.stop()
     let new = fixture.folder.file("new.db")
     let second = try fixture.start(database: new)
@@ -131,7 +128,7 @@ import Testing
     // Only who knows the mark can take it back.
     try fixture.send([DeviceRecord(device: revived, event: .registered(at: 5_000))])
     try fixture.send([Fixture.feedback(kept)])
-    #expect(eventually(withinMilliseconds: 20_000) { second.count("kept") == 1 })
+    #expect(eventually(withinMilliseconds: 20_000) { second.counter("kept") == 1 })
     #expect(try eventually { try mark(fixture, revived) == nil })
     #expect(eventually { self.invalid(new) == [invalid.token] })
   }

@@ -99,9 +99,7 @@ private struct ModelLog {
   mutating func compact(tombstonesBelow offset: Int64) {
     var last: [[UInt8]: Int64] = [:]
     for record in records { last[record.key] = record.offset }
-    records.removeAll {
-      last[$0.key] != $0.offset || ($0.value == nil && $0.offset < offset)
-    }
+    records.removeAll { last[$0.key] != $0.offset || ($0.value == nil && $0.offset < offset) }
   }
 }
 
@@ -142,9 +140,7 @@ private final class ModelHost {
     invalidator = TokenInvalidator(store, names, clockSkew: 0, badTokenLimit: 100)
   }
 
-  func next(_ topic: String) throws -> Int64 {
-    try store.positions()[topic]?[0]?.next ?? 0
-  }
+  func next(_ topic: String) throws -> Int64 { try store.positions()[topic]?[0]?.next ?? 0 }
 
   /// Reads up to `limit` records of each log.
   func follow(_ model: FeedbackModel, limit: Int = .max) throws {
@@ -347,9 +343,7 @@ private final class FeedbackModel {
   }
 
   private func loseOrCompact() throws {
-    if below(3) == 0 {
-      return try renewHosts([below(3)])
-    }
+    if below(3) == 0 { return try renewHosts([below(3)]) }
     for topic in [names.devices, names.invalidTokens] {
       // Tombstones live as long as a host may be behind; who is behind further starts again.
       let slowest = try hosts.map { try $0.next(topic) }.min() ?? 0

@@ -23,22 +23,20 @@ import Testing
     let service = try fixture.start()
     defer { service.stop() }
     // At least the first batch; another one is not judged before Kafka has what follows from it.
-    #expect(eventually(withinMilliseconds: 20_000) { service.count("invalidated") > 0 })
+    #expect(eventually(withinMilliseconds: 20_000) { service.counter("invalidated") > 0 })
     letPass(milliseconds: 700)
     #expect(try TokenStoreReader(fixture.database).invalidCount() == 0)
-    #expect(service.count("published") == 0)
+    #expect(service.counter("published") == 0)
     #expect(try fixture.committed(fixture.names.feedback) <= 0)
     broker.clearFaults(of: .produce)
     #expect(try fixture.published(keys: 20).count == 20)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.committed(fixture.names.feedback) == 20
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.committed(fixture.names.feedback) == 20
+    }
   }
 
-  @Test func `records read again after a crash change nothing in the database or in the table`()
-    throws
-  {
+  @Test
+  func `records read again after a crash change nothing in the database or in the table`() throws {
     let fixture = try Fixture()
     let (invalid, revived) = (Fixture.device(1), Fixture.device(2))
     func send() throws {
@@ -48,11 +46,11 @@ import Testing
     try send()
     let service = try fixture.start()
     defer { service.stop() }
-    #expect(eventually { service.count("feedback") == 2 && service.count("devices") == 1 })
+    #expect(eventually { service.counter("feedback") == 2 && service.counter("devices") == 1 })
     let first = fixture.invalid(atLeast: 1)
     // The same records once more are what a crash before the commit leads to.
     try send()
-    #expect(eventually { service.count("feedback") == 4 && service.count("devices") == 2 })
+    #expect(eventually { service.counter("feedback") == 4 && service.counter("devices") == 2 })
     #expect(first.map(\.device.token) == [invalid.token])
     #expect(fixture.invalid(atLeast: 1) == first)
     #expect(try eventually { try fixture.committed(fixture.names.feedback) == 4 })

@@ -36,7 +36,7 @@ import Testing
     if case .complete = state(fixture) { true } else { false }
   }
 
-  private func obstacle(_ service: RunningFeedback, _ condition: String = "devices") -> String? {
+  private func obstacle(_ service: RunningService, _ condition: String = "devices") -> String? {
     service.context.status.obstacles.first { $0.condition == condition }?.reason
   }
 
@@ -64,7 +64,7 @@ import Testing
     #expect(eventually(withinMilliseconds: 20_000) { !isComplete(fixture) })
     broker.clearFaults(of: .listOffsets)
     #expect(eventually(withinMilliseconds: 20_000) { isComplete(fixture) })
-    #expect(service.count("restores") == 0)
+    #expect(service.counter("restores") == 0)
     #expect(try TokenStoreReader(fixture.database).deviceCounts().registered == Self.count + 500)
   }
 
@@ -82,7 +82,7 @@ import Testing
     try store.put(ghost, DeviceState(presence: .registered(at: 1)))
     broker.inject(Array(repeating: .notLeader, count: 100_000), into: .listOffsets)
     var service = try fixture.start()
-    #expect(eventually(withinMilliseconds: 20_000) { service.count("restores") == 1 })
+    #expect(eventually(withinMilliseconds: 20_000) { service.counter("restores") == 1 })
     letPass(milliseconds: 300)
     #expect(!isComplete(fixture))
     #expect(try TokenStoreReader(fixture.database).deviceCount() == Self.count + 1)
@@ -94,7 +94,7 @@ import Testing
     #expect(try TokenStoreReader(fixture.database).deviceCount() == Self.count + 1)
     broker.clearFaults(of: .listOffsets)
     #expect(eventually(withinMilliseconds: 20_000) { isComplete(fixture) })
-    #expect(service.count("restores") == 0, "it goes on where it was")
+    #expect(service.counter("restores") == 0, "it goes on where it was")
     let reader = try TokenStoreReader(fixture.database)
     #expect(try reader.deviceCounts() == DeviceCounts(registered: Self.count))
     #expect(try reader.devices(token: ghost.token).isEmpty)
@@ -108,16 +108,14 @@ import Testing
     let location = try server.newDatabase("tokens")
     let service = try fixture.start(database: location)
     defer { service.stop() }
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? TokenStoreReader(location).state()) == .complete(generation: 2)
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      (try? TokenStoreReader(location).state()) == .complete(generation: 2)
+    }
     #expect(obstacle(service, "database") == nil)
     try server.setReadOnly(true)
-    #expect(
-      eventually(withinMilliseconds: 10_000) {
-        obstacle(service, "database")?.contains("default_transaction_read_only") == true
-      })
+    expectEventually(withinMilliseconds: 10_000) {
+      obstacle(service, "database")?.contains("default_transaction_read_only") == true
+    }
     try server.setReadOnly(false)
     #expect(eventually(withinMilliseconds: 15_000) { obstacle(service, "database") == nil })
   }

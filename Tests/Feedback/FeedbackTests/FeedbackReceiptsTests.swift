@@ -44,12 +44,11 @@ import Testing
     try fixture.send([Fixture.feedback(Fixture.device(1))])
     var service = try fixture.start(flags: ["--keep-receipts", "7d"])
     #expect(fixture.invalid(atLeast: 1).count == 1)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.committed(fixture.names.receipts, partitions: 2) == 13
-      })
-    #expect(service.count("receipts_kept") == 601)
-    #expect(service.count("receipts_unusable") == 1)
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.committed(fixture.names.receipts, partitions: 2) == 13
+    }
+    #expect(service.counter("receipts_kept") == 601)
+    #expect(service.counter("receipts_unusable") == 1)
     #expect(try TokenStoreReader(fixture.database).deviceCounts() == DeviceCounts(invalid: 1))
     service.stop()
     // Another process has the same lines once more, as after a crash before the commit.
@@ -60,10 +59,9 @@ import Testing
     try produce(fixture, [[Self.line(15, at: now)]])
     service = try fixture.start(flags: ["--keep-receipts", "7d"])
     defer { service.stop() }
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try queries.outcomes(of: "order-7", apps: nil, limit: 10).count == 3
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try queries.outcomes(of: "order-7", apps: nil, limit: 10).count == 3
+    }
     let id = "00000000-0000-4000-8000-00000000000f"
     #expect(try queries.outcomes(of: id.exact, apps: nil, limit: 10).count == 2)
     #expect(try queries.receiptKeeping()?.retention == 7 * 86_400_000)
@@ -79,7 +77,7 @@ import Testing
     let old = (0..<50).map { Self.line($0, at: now - 3_600_000) }
     try produce(fixture, [old + [Self.line(90, at: now)]])
     var service = try fixture.start(flags: ["--keep-receipts", "1m"])
-    #expect(eventually(withinMilliseconds: 60_000) { service.count("receipts_removed") == 50 })
+    #expect(eventually(withinMilliseconds: 60_000) { service.counter("receipts_removed") == 50 })
     let queries = try TokenQueries(fixture.database)
     #expect(try queries.outcomes(of: "order-45", apps: nil, limit: 2).count == 1)
     #expect(try queries.outcomes(of: "order-3", apps: nil, limit: 2).isEmpty)
@@ -88,8 +86,7 @@ import Testing
     try TokenStore(fixture.database, now: 1).set(ReceiptKeeping(since: 1, retention: 1))
     service = try fixture.start()
     defer { service.stop() }
-    #expect(
-      try eventually(withinMilliseconds: 30_000) { try queries.receiptKeeping() == nil })
+    #expect(try eventually(withinMilliseconds: 30_000) { try queries.receiptKeeping() == nil })
     #expect(try queries.outcomes(of: "order-45", apps: nil, limit: 2).isEmpty)
   }
 }

@@ -94,10 +94,9 @@ import Testing
     // No word of APNs is in the database.
     #expect(fixture.invalid(atLeast: 0).isEmpty)
     let reader = try TokenStoreReader(fixture.database)
-    #expect(
-      try eventually {
-        try reader.stateCounts() == .init(valid: 3, removed: 0, invalid: 0, suspected: 0)
-      })
+    try expectEventually {
+      try reader.stateCounts() == .init(valid: 3, removed: 0, invalid: 0, suspected: 0)
+    }
     let state = try TokenQueries(fixture.database).state(Fixture.device(1))
     #expect(state.history.changes.map(\.change) == [.registered, .ownerChanged])
   }
@@ -119,9 +118,8 @@ import Testing
     #expect(try TokenStoreReader(fixture.database).deviceCount() == 0)
   }
 
-  @Test func `a removed device is removed in the database, and no wave of many removals is one`()
-    throws
-  {
+  @Test
+  func `a removed device is removed in the database, and no wave of many removals is one`() throws {
     let fixture = try Fixture(partitions: 1)
     let service = try fixture.start(flags: ["--bad-token-limit", "5"])
     defer { service.stop() }
@@ -132,12 +130,11 @@ import Testing
     let told = Set(try said(fixture, 40).filter { !$0.isTombstone }.map(\.device))
     #expect(told.count == 40)
     let reader = try TokenStoreReader(fixture.database)
-    #expect(
-      try eventually {
-        try reader.stateCounts() == .init(valid: 0, removed: 40, invalid: 0, suspected: 0)
-          && reader.invalidCount() == 0
-      })
-    #expect(service.count("bad_token_waves") == 0)
+    try expectEventually {
+      try reader.stateCounts() == .init(valid: 0, removed: 40, invalid: 0, suspected: 0)
+        && reader.invalidCount() == 0
+    }
+    #expect(service.counter("bad_token_waves") == 0)
   }
 
   @Test
@@ -154,9 +151,8 @@ import Testing
     ])
     #expect(fixture.invalid(atLeast: 1).count == 1)
     try fixture.send([registered(1, "ada", at: WallClock.milliseconds() + 1)])
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try TokenStoreReader(fixture.database).invalidCount() == 0
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try TokenStoreReader(fixture.database).invalidCount() == 0
+    }
   }
 }

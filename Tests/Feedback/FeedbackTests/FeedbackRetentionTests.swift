@@ -10,9 +10,8 @@ import Testing
 @Suite(.serialized) struct FeedbackRetentionTests {
   private typealias Fixture = FeedbackFixture
 
-  @Test func `feedback that retention removed is counted as lost, and the rest is worked on`()
-    throws
-  {
+  @Test
+  func `feedback that retention removed is counted as lost, and the rest is worked on`() throws {
     let fixture = try Fixture(partitions: 1, embedded: true)
     try fixture.send([Fixture.feedback(Fixture.device(1))])
     let feedback = TopicPartition(topic: fixture.names.feedback, partition: 0)
@@ -32,13 +31,12 @@ import Testing
     let service = try fixture.start()
     defer { service.stop() }
     let left = count + 1 - low
-    #expect(eventually(withinMilliseconds: 20_000) { service.count("feedback") == left })
-    #expect(eventually { service.count("lost_to_retention") == low - 1 })
-    #expect(service.count("lost_to_retention") == low - 1)
+    #expect(eventually(withinMilliseconds: 20_000) { service.counter("feedback") == left })
+    #expect(eventually { service.counter("lost_to_retention") == low - 1 })
+    #expect(service.counter("lost_to_retention") == low - 1)
     #expect(fixture.invalid(atLeast: 10).count == 10)
-    #expect(
-      try eventually {
-        try fixture.committed(fixture.names.feedback, partitions: 1) == Int64(count + 1)
-      })
+    try expectEventually {
+      try fixture.committed(fixture.names.feedback, partitions: 1) == Int64(count + 1)
+    }
   }
 }

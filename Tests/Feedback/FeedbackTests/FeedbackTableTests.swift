@@ -43,12 +43,12 @@ import Testing
     let first = try fixture.start()
     try fixture.send([Fixture.feedback(invalid)])
     #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [invalid.token])
-    #expect(first.count("restores") == 1)
+    #expect(first.counter("restores") == 1)
     first.stop()
     let again = try fixture.start()
     try fixture.send([Fixture.feedback(Fixture.device(2))])
     #expect(fixture.invalid(atLeast: 2).count == 2)
-    #expect(again.count("restores") == 0)
+    #expect(again.counter("restores") == 0)
     again.stop()
 
     let anchors: [(String, () throws -> Void)] = [
@@ -82,10 +82,10 @@ import Testing
       #expect(
         eventually(withinMilliseconds: 20_000) {
           let devices = (try? TokenStoreReader(fixture.database).invalidDevices()) ?? []
-          return service.count("restores") > 0 && devices.count == 2
+          return service.counter("restores") > 0 && devices.count == 2
             && !devices.contains { $0.device == ghost }
         }, "\(name)")
-      #expect(service.count("restores") == 1, "\(name)")
+      #expect(service.counter("restores") == 1, "\(name)")
       service.stop()
     }
   }
@@ -101,10 +101,10 @@ import Testing
     try fixture.send([DeviceRecord(device: Fixture.device(2), event: .registered(at: 5_000))])
     try fixture.send([Fixture.feedback(Fixture.device(2)), Fixture.feedback(Fixture.device(3))])
     letPass(milliseconds: 1_500)
-    #expect(service.count("feedback") == 1)
+    #expect(service.counter("feedback") == 1)
     broker.clearFaults(of: .listOffsets)
-    #expect(eventually(withinMilliseconds: 20_000) { service.count("feedback") == 3 })
-    #expect(service.count("kept") == 1)
+    #expect(eventually(withinMilliseconds: 20_000) { service.counter("feedback") == 3 })
+    #expect(service.counter("kept") == 1)
     #expect(fixture.invalid(atLeast: 2).count == 2)
   }
 }

@@ -14,8 +14,7 @@ nonisolated(unsafe) private var target = FuzzTarget.request()
 
 /// Fuzzes the target that the environment's `FUZZ_TARGET` names, with libFuzzer's arguments. Without it, lists
 /// the targets. `scripts/fuzz` builds and runs it.
-@main
-struct Fuzz {
+@main struct Fuzz {
   static func main() {
     guard let name = getenv("FUZZ_TARGET").map({ String(cString: $0) }) else {
       for target in FuzzTarget.all() { print(target.name) }

@@ -49,9 +49,7 @@ import Testing
   func `each topic has targets that work on its records, and none is left of a topic that is gone`()
   {
     #expect(Set(Self.handlers.keys) == Set(TopicNames().all.map(\.name)))
-    for name in Self.handlers.values.joined() {
-      #expect(FuzzTarget.named(name) != nil, "\(name)")
-    }
+    for name in Self.handlers.values.joined() { #expect(FuzzTarget.named(name) != nil, "\(name)") }
   }
 
   @Test func `each kind of record has its targets`() throws {

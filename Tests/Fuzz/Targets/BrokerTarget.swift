@@ -41,8 +41,7 @@ extension FuzzTarget {
       _ = node.takeReplies()
       guard let request = try? Request(frame) else { continue }
       let isKnown = node.user(of: .init(number % 3)) != nil
-      let outcome = node.handle(
-        request, from: Caller(.init(number % 3)), at: now, storage)
+      let outcome = node.handle(request, from: Caller(.init(number % 3)), at: now, storage)
       guard isKnown || outcome == .close || [17, 18, 36].contains(request.api.key) else {
         return "\(request.api.name) is answered without authentication"
       }

@@ -58,8 +58,7 @@ extension FuzzTarget {
           let released = header.lend { ScheduledRequest.released($0) }
           if let sendAt = request.sendAt {
             _ = SendTime.waits(
-              sendAt, written: recordTime, requeuedAt: released?.requeuedAt,
-              now: HostileRecord.now)
+              sendAt, written: recordTime, requeuedAt: released?.requeuedAt, now: HostileRecord.now)
           }
           var encoder = EnvelopeEncoder()
           encoder.begin(request, created: request.sendAt ?? created)

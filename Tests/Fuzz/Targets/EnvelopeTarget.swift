@@ -102,8 +102,7 @@ extension FuzzTarget {
     var retry = ByteBuffer()
     Array("A reason of nobody's,\twith a tab".utf8).withUnsafeBytes {
       EnvelopeEncoder.encodeRetry(
-        of: record, envelope, attempt: .max, firstSeen: 9_999_999_999_999, reason: $0,
-        into: &retry)
+        of: record, envelope, attempt: .max, firstSeen: 9_999_999_999_999, reason: $0, into: &retry)
     }
     do throws(EnvelopeError) {
       let again = try Envelope.parse(retry.bytes.octets.span)

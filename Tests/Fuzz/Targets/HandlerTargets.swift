@@ -85,9 +85,7 @@ extension FuzzTarget {
     _ script: inout HostileRecord, _ parser: JSONParser, _ credential: Credential,
     _ issuer: inout TokenIssuer, _ book: inout ProviderTokenBook, _ offset: Int64, _ now: Int64
   ) {
-    let content = script.pick([
-      #","token":"eyJ""#, #","sealed":"v1.a.b""#, #","removed":true"#,
-    ])
+    let content = script.pick([#","token":"eyJ""#, #","sealed":"v1.a.b""#, #","removed":true"#])
     let text =
       #"{"credential":"\#(credential.id)","team_id":"TEAM000001","key_id":"KEY0000001","#
       + #""environment":"any","apps":["a","*"]\#(content)"#
@@ -146,8 +144,7 @@ extension FuzzTarget {
   private static func feedback(_ script: inout HostileRecord) -> String {
     let status = script.pick(["410", "400", "200", script.number()])
     let reason = script.pick(["Unregistered", "BadDeviceToken", "", "DeviceTokenNotForTopic"])
-    return
-      #"{\#(subject),"topic":"a","status":\#(status),"reason":"\#(reason)""#
+    return #"{\#(subject),"topic":"a","status":\#(status),"reason":"\#(reason)""#
       + script.member("timestamp") + script.member("sent_at") + script.member("at") + "}"
   }
 

@@ -32,9 +32,7 @@ extension FuzzTarget {
       if let problem = unfit(text.json(letter), parser) ?? unfit(text.wholeJSON(letter), parser) {
         return problem
       }
-      guard case .send(let topic, _, let value) = planner.plan(letter, now: now) else {
-        return nil
-      }
+      guard case .send(let topic, _, let value) = planner.plan(letter, now: now) else { return nil }
       switch letter.stage {
       case DeadLetterStage.sender.rawValue: return changed(letter, value, topic, names)
       case DeadLetterStage.ingest.rawValue:
@@ -59,8 +57,7 @@ extension FuzzTarget {
       if line.isEmpty { break }
       let name = line.prefix { $0 != UInt8(ascii: "=") }
       headers.append(
-        KafkaHeader(
-          String(decoding: name, as: UTF8.self), Array(line.dropFirst(name.count + 1))))
+        KafkaHeader(String(decoding: name, as: UTF8.self), Array(line.dropFirst(name.count + 1))))
     }
     return DeadLetterEntry(
       partition: 3, offset: 14, timestamp: now, key: headers.last { $0.name == "key" }?.value,

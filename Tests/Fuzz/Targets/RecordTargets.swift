@@ -57,8 +57,7 @@ extension FuzzTarget {
   static func providerToken() -> FuzzTarget {
     let parser = JSONParser()
     return FuzzTarget("provider-token") { bytes in
-      if let record = try? ProviderTokenRecord(bytes, parser: parser),
-        let problem = misused(record)
+      if let record = try? ProviderTokenRecord(bytes, parser: parser), let problem = misused(record)
       {
         return problem
       }
@@ -77,8 +76,7 @@ extension FuzzTarget {
       return "a token of the future is used"
     }
     if book.isUsable(0, now: (record.issuedAt + 3_600) * 1_000) { return "used for an hour" }
-    let stamp = ProviderTokenStamp(
-      issuedAt: record.issuedAt, generation: UInt64(record.generation))
+    let stamp = ProviderTokenStamp(issuedAt: record.issuedAt, generation: UInt64(record.generation))
     let found: [MintSchedule.Found] = [.own(stamp, isComplete: true), .sealed(stamp)]
     return found.lazy.compactMap { misminted(after: $0, stamp) }.first
   }

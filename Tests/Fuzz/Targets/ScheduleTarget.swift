@@ -20,8 +20,7 @@ extension FuzzTarget {
         case .request(let request):
           var buffer = ByteBuffer()
           Array(request.traceParent.utf8).withUnsafeBytes {
-            request.append(
-              to: &buffer, traceParent: $0, request: ScheduleRecord.request(in: bytes))
+            request.append(to: &buffer, traceParent: $0, request: ScheduleRecord.request(in: bytes))
           }
           guard try ScheduleRecord(buffer.bytes) == .request(request) else {
             return "a request that is another one"

@@ -81,9 +81,7 @@ private final class HostileSchedule {
       + #"{"app":"a","id":"1","token":"\#(HostileRecord.token)","payload":{"aps":{}}}"#
   }
 
-  private func activity() -> String {
-    "A1\t\(script.number())\t\(script.number())\tupdate\t\t\n{}"
-  }
+  private func activity() -> String { "A1\t\(script.number())\t\(script.number())\tupdate\t\t\n{}" }
 
   private func campaign() -> String {
     let progress =

@@ -220,9 +220,7 @@ private struct RequestStream {
     let body = keep(bodies[index])
     exchanges[0].pointee.body = body.baseAddress?.assumingMemoryBound(to: UInt8.self)
     exchanges[0].pointee.bodyCount = UInt32(body.count)
-    guard client.submit(headers, exchanges[0]) else {
-      throw .http2("a request was refused")
-    }
+    guard client.submit(headers, exchanges[0]) else { throw .http2("a request was refused") }
     try Self.carry(client, server)
     var ready: [UnsafeMutablePointer<ServerRequest>] = []
     pool.drainReady(into: &ready)

@@ -73,8 +73,7 @@ private final class RequestDesk {
     var access = ConnectionAccess()
     if let app = push.path(after: "/4/broadcasts/apps/") {
       var channels = ChannelRegistry()
-      let judgement = validator.judgeBroadcast(
-        push, app: app, &access, &channels, now: Self.now)
+      let judgement = validator.judgeBroadcast(push, app: app, &access, &channels, now: Self.now)
       return judgement.refusal == nil && !judgement.isSilent
         ? "a broadcast to a channel that nobody made" : nil
     }

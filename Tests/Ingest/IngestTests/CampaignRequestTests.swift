@@ -12,9 +12,8 @@ import Testing
     #"{"id":"campaign:sale","group":"sale","campaign":"sale","app":"com.example.app","payload":{"aps":{"alert":"x"}},"tokens":["\#(token)"]\#(more)}"#
   }
 
-  @Test func `a request names its campaign on the scheduler's topic, and is refused elsewhere`()
-    throws
-  {
+  @Test
+  func `a request names its campaign on the scheduler's topic, and is refused elsewhere`() throws {
     let fixture = try IngestFixture()
     try fixture.produce(fixture.names.requests, Self.request(""))
     try fixture.produce(fixture.names.campaignRequests, Self.request(""))

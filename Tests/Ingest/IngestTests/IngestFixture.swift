@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import EventLoop
 import Ingest
 import JSON
 import Kafka
 import Records
 import ServiceKit
-import Settings
-import Synchronization
 import Telemetry
 import TestSupport
 
@@ -56,25 +53,25 @@ final class IngestFixture {
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    let deliveries = producer.drainDeliveries()
     if let error = deliveries.lazy.compactMap(\.refused).first { throw error }
   }
 
-  func start(_ flags: [String] = []) throws -> RunningIngest {
-    let table = IngestSettings.table
-    let values = try table.read(
-      CommandLineFlags(["--topic-prefix", kafka.prefix] + flags, for: table))
-    var settings = try IngestSettings(values)
+  func start(_ flags: [String] = []) throws -> RunningService {
+    let context = try IngestService.context(["--topic-prefix", kafka.prefix] + flags)
+    var settings = try IngestSettings(context.values)
     settings.kafka = kafka.configuration
-    return try RunningIngest(settings, values)
+    let ready = settings
+    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
+      try IngestService.run(ready, context)
+    }
   }
 
   func read(_ topic: String, count: Int) throws -> [ReadRecord] {
     try kafka.read(topic, count: count, timeoutMilliseconds: 20_000)
   }
 
-  /// What is on a topic after everything expected is there and a little time has passed.
+  /// Everything that is on a topic.
   func readAll(_ topic: String) throws -> [ReadRecord] { try kafka.configuration.readAll(topic) }
 
   func receipts(count: Int) throws -> [Receipt] {
@@ -116,42 +113,7 @@ final class IngestFixture {
   }
 }
 
-/// An ingest process inside this one.
-final class RunningIngest {
-  private final class Result: Sendable {
-    let failure = Mutex<ServiceFailure?>(nil)
-    let isDone = Atomic(false)
-  }
-
-  let context: ServiceContext
-  private let result: Result
-  private var isStopped = false
-
-  init(_ settings: IngestSettings, _ values: SettingValues) throws {
-    let context = ServiceContext(
-      name: "martlet-ingest", log: Logger(service: "martlet-ingest", level: .error), values: values)
-    let result = Result()
-    let thread = try LoopThread(name: "ingest") {
-      do throws(ServiceFailure) {
-        try IngestService.run(settings, context)
-      } catch {
-        result.failure.withLock { $0 = error }
-      }
-      result.isDone.store(true, ordering: .releasing)
-    }
-    thread.detach()
-    self.context = context
-    self.result = result
-  }
-
-  deinit { if !isStopped { _ = stop() } }
-
-  var hasEnded: Bool { result.isDone.load(ordering: .acquiring) }
-
-  func counter(_ name: String) -> Int {
-    context.counters.sums.first { $0.name == name }?.value ?? 0
-  }
-
+extension RunningService {
   /// The series of a metric by their label values.
   func samples(_ metric: String) -> [[String]: Int] {
     var found: [[String]: Int] = [:]
@@ -159,14 +121,5 @@ final class RunningIngest {
       if case .integer(let value) = sample.value { found[sample.labels] = value }
     }
     return found
-  }
-
-  /// Stops as SIGTERM does; returns why it failed, if it did.
-  func stop() -> ServiceFailure? {
-    isStopped = true
-    context.signals.requestStop()
-    let ended = eventually(withinMilliseconds: 30_000) { result.isDone.load(ordering: .acquiring) }
-    return ended
-      ? result.failure.withLock { $0 } : ServiceFailure("ingest did not stop within 30 s")
   }
 }

@@ -73,8 +73,7 @@ import Testing
     let ingest = try fixture.start()
     #expect(try fixture.read(fixture.names.notifications(.first), count: 300).count == 300)
     fixture.kafka.broker!.inject([.illegalGeneration], into: .heartbeat)
-    #expect(
-      eventually(withinMilliseconds: 20_000) { ingest.counter("assignments_lost") == 1 })
+    #expect(eventually(withinMilliseconds: 20_000) { ingest.counter("assignments_lost") == 1 })
     try fixture.request(requests(300..<600))
     var distinct: Set<NotificationID> = []
     #expect(

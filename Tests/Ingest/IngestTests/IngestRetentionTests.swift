@@ -8,9 +8,8 @@ import Testing
 
 /// Ingest and records that are gone.
 @Suite(.serialized) struct IngestRetentionTests {
-  @Test func `requests that retention removed are counted as lost, and the rest is worked on`()
-    throws
-  {
+  @Test
+  func `requests that retention removed are counted as lost, and the rest is worked on`() throws {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
     try fixture.request([IngestFixture.request()])
     let requests = TopicPartition(topic: fixture.names.requests, partition: 0)
@@ -50,9 +49,8 @@ import Testing
     #expect(second.counter("lost_to_retention") == low)
   }
 
-  @Test func `a log that is the same is read again from its start, and nothing is made twice`()
-    throws
-  {
+  @Test
+  func `a log that is the same is read again from its start, and nothing is made twice`() throws {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
     KafkaLog.silence()
     let ingest = try fixture.start()

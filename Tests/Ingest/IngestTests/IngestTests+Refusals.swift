@@ -79,8 +79,7 @@ extension IngestTests {
 
   @Test func `ingest says of a letter whose key was too long that the key was cut`() throws {
     let fixture = try IngestFixture()
-    try fixture.produce(
-      fixture.names.requests, key: String(repeating: "k", count: 910_000), "{}")
+    try fixture.produce(fixture.names.requests, key: String(repeating: "k", count: 910_000), "{}")
     let ingest = try fixture.start()
     let letters = try fixture.read(fixture.names.deadLetters, count: 1)
     #expect(ingest.stop() == nil)
@@ -139,9 +138,8 @@ extension IngestTests {
     #expect(try fixture.readAll(fixture.names.notifications(.first)).isEmpty)
   }
 
-  @Test func `ingest refuses payloads that APNs or the device would drop, by the member's name`()
-    throws
-  {
+  @Test
+  func `ingest refuses payloads that APNs or the device would drop, by the member's name`() throws {
     let fixture = try IngestFixture()
     func request(_ type: String, _ payload: String) -> String {
       #"{"app":"com.example.app","token":"\#(IngestFixture.token)","type":"\#(type)","payload":\#(payload)}"#

@@ -51,8 +51,7 @@ import Testing
     let fixture = try IngestFixture()
     try fixture.produce(fixture.names.requests, IngestFixture.request(#","expires_in":3600"#))
     try fixture.produce(
-      fixture.names.requests,
-      IngestFixture.request(#","expires_in":3600,"expiration":1900000000"#))
+      fixture.names.requests, IngestFixture.request(#","expires_in":3600,"expiration":1900000000"#))
     let ingest = try fixture.start()
     let record = try #require(try fixture.read(fixture.names.notifications(.first), count: 1).first)
     let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
@@ -92,9 +91,8 @@ import Testing
     #expect(try fixture.readAll(fixture.names.deadLetters).isEmpty)
   }
 
-  @Test func `ingest makes one notification per token, of up to 1,000, with ids that differ`()
-    throws
-  {
+  @Test
+  func `ingest makes one notification per token, of up to 1,000, with ids that differ`() throws {
     let fixture = try IngestFixture()
     let tokens = (0..<1_000).map { index in
       let digits = String(index + 65_536, radix: 16)
@@ -142,9 +140,8 @@ import Testing
     #expect(ingest.counter("suppressed") == 1)
   }
 
-  @Test func `answers for a token whose device was removed, and for the next owner's as before`()
-    throws
-  {
+  @Test
+  func `answers for a token whose device was removed, and for the next owner's as before`() throws {
     let fixture = try IngestFixture()
     let device = DeviceKey(
       token: IngestFixture.token, app: "com.example.app", environment: .production)

@@ -21,9 +21,8 @@ import Testing
     return fixture
   }
 
-  @Test func `a notification that its topic does not take is a dead letter, and ingest goes on`()
-    throws
-  {
+  @Test
+  func `a notification that its topic does not take is a dead letter, and ingest goes on`() throws {
     let fixture = try refusing(IngestFixture.request(#","id":"big""#))
     let ingest = try fixture.start()
     let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)

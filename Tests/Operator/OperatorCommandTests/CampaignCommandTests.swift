@@ -5,9 +5,7 @@ import Kafka
 import Records
 import Schedule
 import ServiceKit
-import Settings
 import Store
-import Telemetry
 import TestSupport
 import Testing
 
@@ -15,11 +13,6 @@ import Testing
 
 /// `martlet campaign start`.
 @Suite struct CampaignCommandTests {
-  private static func values(_ flags: [String]) throws -> SettingValues {
-    let table = CommonSettings.table(of: CampaignStartCommand.self)
-    return try table.read(CommandLineFlags(flags, for: table))
-  }
-
   /// What a scheduler's database has of a campaign.
   private static func store(_ campaign: CampaignRecord, _ location: String) throws {
     let store = try ScheduleStore(TokenStore(location, now: 0))
@@ -45,12 +38,11 @@ import Testing
     let json =
       #"{"campaign":"sale","request":{"app":"a.b","payload":{"aps":{"alert":"x"}}},"audience":{}}"#
     try File.write(file, Array(json.utf8))
-    let values = try Self.values([
+    let values = try CampaignStartCommand.values([
       file, "--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap,
       "--database", database,
     ])
-    let context = ServiceContext(
-      name: "campaign", log: Logger(service: "test", level: .error), values: values)
+    let context = ServiceContext(values)
     var settings = try CampaignStartCommand.settings(values)
     try Self.store(settings.campaign, database)
     try CampaignStartCommand.run(settings, context)

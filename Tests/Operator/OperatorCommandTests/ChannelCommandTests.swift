@@ -6,12 +6,10 @@ import EventLoop
 import GatewaySimulator
 import HTTPClient
 import JSON
-import Kafka
 import Records
 import ServiceKit
 import Settings
 import Signing
-import Telemetry
 import TestSupport
 import Testing
 
@@ -41,8 +39,7 @@ private final class ChannelFixture {
       #"{"keys":[{"team_id":"TEAM000001","key_id":"KEY0000001","environment":"any","apps":["*"],"#
       + #""public_key_file":"public.pem"}]}"#
     try File.write(folder.file("keys.json"), Array(keys.utf8))
-    simulatorContext = try Self.context(
-      SimulatorService.self,
+    simulatorContext = try SimulatorService.context(
       [
         "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--certificate",
         folder.file("gateway.pem"), "--certificate-key", folder.file("gateway-key.pem"),
@@ -57,26 +54,15 @@ private final class ChannelFixture {
     simulator.wait()
   }
 
-  static func context<S: Service>(_ service: S.Type, _ flags: [String]) throws -> ServiceContext {
-    let table = CommonSettings.table(of: service)
-    let values = try table.read(CommandLineFlags(flags, for: table))
-    return ServiceContext(
-      name: S.name, log: Logger(service: "test", level: .error), values: values)
-  }
-
-  func publishToken(
-    issuedAt: Int64 = WallClock.seconds(), sealed seal: TokenSeal = .none
-  ) throws {
+  func publishToken(issuedAt: Int64 = WallClock.seconds(), sealed seal: TokenSeal = .none) throws {
     let minter = try ProviderTokenMinter(key: key, teamID: "TEAM000001", keyID: "KEY0000001")
     let record = ProviderTokenRecord(
       credential: "TEAM000001/KEY0000001/any", teamID: "TEAM000001", keyID: "KEY0000001",
       scope: .any, apps: ["*"], issuedAt: issuedAt, generation: issuedAt,
       token: try minter.mint(issuedAt: issuedAt))
-    let producer = try KafkaProducer(kafka.configuration)
-    defer { producer.close() }
     let value = try seal.sealed(record).value
     try kafka.produce(
-      producer, producer.topic(named: kafka.name("provider-tokens")), key: record.credential,
+      kafka.name("provider-tokens"), key: record.credential,
       value: String(decoding: value, as: UTF8.self))
   }
 
@@ -84,7 +70,7 @@ private final class ChannelFixture {
   func seal(_ key: String, file: String) throws -> TokenSeal {
     try File.write(folder.file(file), Array(key.utf8))
     let flags = ["--app", Self.app, "--token-key", folder.file(file)]
-    return try TokenSeal(Self.context(ChannelsListCommand.self, flags).values)
+    return try TokenSeal(ChannelsListCommand.values(flags))
   }
 
   func certificate() throws -> (certificate: String, key: String) {
@@ -95,8 +81,7 @@ private final class ChannelFixture {
 
   /// Runs one request and returns what was said.
   func said(_ flags: [String] = [], _ body: (ChannelSession) throws -> Void) throws -> String {
-    let context = try Self.context(
-      ChannelsListCommand.self,
+    let context = try ChannelsListCommand.context(
       [
         "--app", Self.app, "--topic-prefix", kafka.prefix, "--gateway-roots",
         folder.file("root.pem"), "--gateway-name", "localhost", "--channels-gateway",
@@ -258,8 +243,9 @@ private final class ChannelFixture {
   }
 
   @Test func `the time-out holds for Kafka too, with all the attempts`() throws {
-    let context = try ChannelFixture.context(
-      ChannelsListCommand.self, ["--app", "a.b", "--kafka", "127.0.0.1:1", "--timeout", "300ms"])
+    let context = try ChannelsListCommand.context([
+      "--app", "a.b", "--kafka", "127.0.0.1:1", "--timeout", "300ms",
+    ])
     let session = ChannelSession(try ChannelSettings(context.values), context)
     let start = MonotonicClock.milliseconds()
     #expect(throws: ServiceFailure.self) { try session.list() }
@@ -294,9 +280,7 @@ private final class ChannelFixture {
 
   @Test func `what cannot be a channel or an app is refused before anything is sent`() throws {
     func settings(_ flags: [String]) throws {
-      let table = ChannelsDeleteCommand.table
-      let values = try table.read(CommandLineFlags(flags, for: table))
-      _ = try ChannelsDeleteCommand.settings(values)
+      _ = try ChannelsDeleteCommand.settings(ChannelsDeleteCommand.table.values(flags))
     }
     try settings(["--app", "a.b", "--channel", "YQ=="])
     #expect(throws: SettingErrors.self) { try settings(["--app", "a b", "--channel", "YQ=="]) }
@@ -309,10 +293,7 @@ private final class ChannelFixture {
       ("production", "api-manage-broadcast.push.apple.com:2196"),
       ("sandbox", "api-manage-broadcast.sandbox.push.apple.com:2195"),
     ] {
-      let table = ChannelsListCommand.table
-      let flags = try CommandLineFlags(
-        ["--app", "a.b", "--environment", environment], for: table)
-      let values = try table.read(flags)
+      let values = try ChannelsListCommand.values(["--app", "a.b", "--environment", environment])
       #expect(try ChannelsListCommand.settings(values).common.gateway.description == gateway)
     }
   }

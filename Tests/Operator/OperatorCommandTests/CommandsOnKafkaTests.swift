@@ -9,20 +9,10 @@ import Glibc
 import JSON
 import Kafka
 import ServiceKit
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
 @testable import OperatorCommand
-
-/// A context as the harness would make it.
-private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
-  let table = CommonSettings.table(of: service)
-  let arguments = table.operands == nil ? [] : ["x"]
-  let values = try table.read(CommandLineFlags(arguments, for: table))
-  return ServiceContext(name: S.name, log: Logger(service: "test", level: .error), values: values)
-}
 
 @Suite struct ImportTests {
   private let token = String(repeating: "ab", count: 32)
@@ -40,10 +30,8 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     _ content: String, _ folder: TemporaryFolder, _ flags: [String]
   ) throws -> ImportCommand.Settings {
     try File.write(folder.file("in"), Array(content.utf8))
-    let table = CommonSettings.table(of: ImportCommand.self)
-    let all = [folder.file("in"), "--kafka", "127.0.0.1:1", "--no-progress"] + flags
     return try ImportCommand.settings(
-      table.read(CommandLineFlags(all, for: table)))
+      ImportCommand.values([folder.file("in"), "--kafka", "127.0.0.1:1", "--no-progress"] + flags))
   }
 
   @Test func `a check reads the file without Kafka and counts what an import would refuse`() throws
@@ -51,23 +39,19 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     let good = #"{"app":"a.b","tokens":["\#(token)","zz"],"payload":{"aps":{"badge":1}}}"#
     let folder = TemporaryFolder()
     let bad = try settings("\(good)\n\n{}\n", folder, [])
-    let found = ImportCommand.check(bad, try context(ImportCommand.self))
+    let found = ImportCommand.check(bad, try ImportCommand.context(["x"]))
     #expect(found.map(\.status) == [.error])
-    #expect(
-      found.first?.message
-        == "2 lines, 1 not valid requests, 1 invalid tokens in the others")
+    #expect(found.first?.message == "2 lines, 1 not valid requests, 1 invalid tokens in the others")
     let fine = try settings(good.replacing(",\"zz\"", with: ""), folder, [])
-    #expect(
-      ImportCommand.check(fine, try context(ImportCommand.self)).map(\.status) == [.ok])
+    #expect(ImportCommand.check(fine, try ImportCommand.context(["x"])).map(\.status) == [.ok])
     try File.remove(folder.file("in"))
-    #expect(
-      ImportCommand.check(fine, try context(ImportCommand.self)).map(\.status) == [.error])
+    #expect(ImportCommand.check(fine, try ImportCommand.context(["x"])).map(\.status) == [.error])
   }
 
   @Test func `lines are produced byte for byte, keyed by their first token`() throws {
     let fixture = try KafkaFixture(topics: [("requests", 3)])
     let good = #"{"app":"a.b",  "tokens":["\#(token)","cdcd"],"payload":{"aps":{"badge":1}}}"#
-    let result = try imported("\(good)\n\nnot json\r\n{}\n", fixture, context(ImportCommand.self))
+    let result = try imported("\(good)\n\nnot json\r\n{}\n", fixture, ImportCommand.context(["x"]))
     #expect(result.produced == 3)
     #expect(result.unusable == 2)
     #expect(result.refused == 0)
@@ -81,15 +65,12 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     let fixture = try KafkaFixture()
     let folder = TemporaryFolder()
     try File.write(folder.file("in"), Array("{}\n".utf8))
-    let table = CommonSettings.table(of: ImportCommand.self)
-    let values = try table.read(
-      CommandLineFlags(
-        [
-          folder.file("in"), "--topic-prefix", fixture.prefix, "--kafka",
-          fixture.configuration.bootstrap,
-        ], for: table))
+    let values = try ImportCommand.values([
+      folder.file("in"), "--topic-prefix", fixture.prefix, "--kafka",
+      fixture.configuration.bootstrap,
+    ])
     let failure = #expect(throws: ServiceFailure.self) {
-      try ImportCommand.run(try ImportCommand.settings(values), try context(ImportCommand.self))
+      try ImportCommand.run(try ImportCommand.settings(values), try ImportCommand.context(["x"]))
     }
     #expect(failure?.description.contains("there is no topic \(fixture.name("requests"))") == true)
     let admin = try KafkaAdmin(fixture.configuration)
@@ -111,7 +92,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
   @Test func `a line larger than any record is refused and the rest goes on`() throws {
     let fixture = try KafkaFixture(topics: [("requests", 1)])
     let large = String(repeating: "x", count: 2_000_000)
-    let result = try imported("{}\n\(large)\n{}\n", fixture, context(ImportCommand.self))
+    let result = try imported("{}\n\(large)\n{}\n", fixture, ImportCommand.context(["x"]))
     #expect(result.produced == 2)
     #expect(result.refused == 1)
   }
@@ -123,8 +104,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
       #"{"app":"a","tokens":["00ff","0",7],"payload":{"aps":{"alert":"x"}}}"#,
       #"{"app":"a","token":"<00ff 00ff>","payload":{"aps":{"alert":"x"}}}"#,
     ]
-    let result = try imported(
-      lines.joined(separator: "\n"), fixture, context(ImportCommand.self))
+    let result = try imported(lines.joined(separator: "\n"), fixture, ImportCommand.context(["x"]))
     #expect(result.produced == 3 && result.unusable == 0 && result.invalidTokens == 3)
     #expect(result.text.contains("3 invalid tokens"))
   }
@@ -140,9 +120,7 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
     let fixture = try KafkaFixture()
     let names = TopicNames(prefix: fixture.prefix)
     let topic = try fixture.createTopic(short, partitions: 1)
-    let producer = try KafkaProducer(fixture.configuration)
-    try fixture.produce(
-      producer, producer.topic(named: topic), key: key, value: value, headers: headers)
+    try fixture.produce(topic, key: key, value: value, headers: headers)
     let tail = try KafkaTail(fixture.configuration, topic: topic, from: .beginning)
     var batch = KafkaBatch(capacity: 10)
     #expect(eventually { tail.poll(into: &batch, timeoutMilliseconds: 20) > 0 })
@@ -281,25 +259,20 @@ private func context<S: Service>(_ service: S.Type) throws -> ServiceContext {
 
   @Test func `a limit ends within a record, and a full device ends the rest`() throws {
     let fixture = try KafkaFixture(topics: [("receipts", 1)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("receipts"))
     for _ in 0..<5 {
-      try fixture.produce(producer, topic, key: nil, value: "{\"a\":1}\n{\"a\":2}\n{\"a\":3}")
+      try fixture.produce(
+        fixture.name("receipts"), key: nil, value: "{\"a\":1}\n{\"a\":2}\n{\"a\":3}")
     }
-    let table = CommonSettings.table(of: InspectCommand.self)
     func shown(_ flags: [String], accepts: Bool = true) throws -> (lines: Int, text: String) {
-      let values = try table.read(
-        CommandLineFlags(
-          [
-            "receipts", "--topic-prefix", fixture.prefix, "--kafka",
-            fixture.configuration.bootstrap,
-          ]
-            + flags, for: table))
+      let values = try InspectCommand.values(
+        [
+          "receipts", "--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap,
+        ] + flags)
       let tail = try KafkaTail(
         fixture.configuration, topic: fixture.name("receipts"), from: .beginning)
       var text = ""
       let lines = InspectCommand.show(
-        tail, try InspectCommand.settings(values), try context(InspectCommand.self)
+        tail, try InspectCommand.settings(values), try InspectCommand.context(["x"])
       ) {
         text += String(decoding: $0, as: UTF8.self)
         return accepts

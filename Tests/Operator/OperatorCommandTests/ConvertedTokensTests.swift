@@ -11,8 +11,7 @@ import TokenFiles
 
 /// What `deploy/convert-tokens` makes of exports, as `martlet tokens import` reads it.
 @Suite struct ConvertedTokensTests {
-  private static let root =
-    "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+  private static let root = "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
 
   @Test(arguments: [
     ("onesignal", "onesignal.csv", 5), ("parse", "parse.json", 3), ("rpush", "pg_dump.sql", 3),
@@ -41,8 +40,7 @@ import TokenFiles
   /// Names and values, whatever their order.
   private static func members(of value: JSONValue) throws -> Set<String> {
     let object = try #require(value.object)
-    return Set(
-      object.members.map { "\($0.key)=\(String(decoding: $0.value.text, as: UTF8.self))" })
+    return Set(object.members.map { "\($0.key)=\(String(decoding: $0.value.text, as: UTF8.self))" })
   }
 
   private static func members(of token: ImportedToken) throws -> Set<String> {

@@ -5,7 +5,6 @@ import Kafka
 import Records
 import ServiceKit
 import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -48,16 +47,10 @@ private final class DeadLetterFixture {
     try add("not json", headers("ingest", "invalid_request", names.requests, 4_000))
   }
 
-  private func context<S: Service>(_ service: S.Type, _ flags: [String]) throws -> ServiceContext {
-    let table = CommonSettings.table(of: service)
-    let values = try table.read(
-      CommandLineFlags(["--topic-prefix", kafka.prefix] + flags, for: table))
-    return ServiceContext(
-      name: S.name, log: Logger(service: "test", level: .error), values: values)
-  }
+  private var prefix: [String] { ["--topic-prefix", kafka.prefix] }
 
   func list(_ flags: [String] = []) throws -> [String] {
-    let context = try context(DeadLettersListCommand.self, flags)
+    let context = try DeadLettersListCommand.context(prefix + flags)
     var settings = try DeadLettersListCommand.settings(context.values)
     settings.cluster.kafka = kafka.configuration
     var lines: [String] = []
@@ -69,7 +62,7 @@ private final class DeadLetterFixture {
   }
 
   func show(_ wanted: String, _ flags: [String] = []) throws -> [String] {
-    let context = try context(DeadLettersListCommand.self, [wanted] + flags)
+    let context = try DeadLettersListCommand.context(prefix + [wanted] + flags)
     var settings = try DeadLettersListCommand.settings(context.values)
     settings.cluster.kafka = kafka.configuration
     var lines: [String] = []
@@ -81,7 +74,7 @@ private final class DeadLetterFixture {
   }
 
   func replay(_ flags: [String] = []) throws -> ReplayResult {
-    let context = try context(DeadLettersReplayCommand.self, ["--no-progress"] + flags)
+    let context = try DeadLettersReplayCommand.context(prefix + ["--no-progress"] + flags)
     var settings = try DeadLettersReplayCommand.settings(context.values)
     settings.cluster.kafka = kafka.configuration
     return try DeadLettersReplayCommand.replay(settings, context)
@@ -155,9 +148,8 @@ private final class DeadLetterFixture {
 }
 
 @Suite struct DeadLetterShowTests {
-  @Test func `one dead letter is shown by its position or id, with payload and a short token`()
-    throws
-  {
+  @Test
+  func `one dead letter is shown by its position or id, with payload and a short token`() throws {
     let fixture = try DeadLetterFixture()
     try fixture.addSome()
     let rows = try fixture.list(["--reason", "retries_exhausted", "--json"])
@@ -198,8 +190,7 @@ private final class DeadLetterFixture {
         fixture.names.requests: 1,
       ])
     #expect(result.skipped == [.unreadable: 1])
-    #expect(
-      try fixture.written() == ["requests": 0, "notifications": 0, "notifications.bulk": 0])
+    #expect(try fixture.written() == ["requests": 0, "notifications": 0, "notifications.bulk": 0])
     #expect(result.lines(isDryRun: true).contains { $0.hasPrefix("1 would be replayed to") })
   }
 
@@ -243,8 +234,7 @@ private final class DeadLetterFixture {
       result.sent == [
         fixture.names.notifications(.first): 1, fixture.names.notifications(.bulk): 1,
       ])
-    #expect(
-      try fixture.written() == ["requests": 0, "notifications": 1, "notifications.bulk": 1])
+    #expect(try fixture.written() == ["requests": 0, "notifications": 1, "notifications.bulk": 1])
     #expect(try fixture.replay(first + second + ["--limit", "1", "--dry-run"]).total == 1)
   }
 
@@ -254,8 +244,7 @@ private final class DeadLetterFixture {
     for flags in [[], ["--limit", "1"]] {
       #expect(throws: ServiceFailure.self) { try fixture.replay(flags) }
     }
-    #expect(
-      try fixture.written() == ["requests": 0, "notifications": 0, "notifications.bulk": 0])
+    #expect(try fixture.written() == ["requests": 0, "notifications": 0, "notifications.bulk": 0])
     #expect(try fixture.replay(["--limit", "1", "--yes"]).total == 1)
   }
 

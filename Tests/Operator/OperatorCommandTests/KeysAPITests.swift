@@ -4,7 +4,6 @@ import CommandKit
 import EventLoop
 import JSON
 import ServiceKit
-import Settings
 import Signing
 import Telemetry
 import TestSupport
@@ -37,10 +36,9 @@ import Testing
   func `a key ends after --expires-in, to the millisecond`(text: String, span: Int64?) throws {
     let folder = TemporaryFolder()
     let file = folder.file("keys.json")
-    let values = try KeysAPICommand.table.read(
-      CommandLineFlags(
-        ["shop", "--apps", "com.example.shop", "--expires-in", text, "--file", file],
-        for: KeysAPICommand.table))
+    let values = try KeysAPICommand.values([
+      "shop", "--apps", "com.example.shop", "--expires-in", text, "--file", file,
+    ])
     let settings = try KeysAPICommand.settings(values)
     let before = WallClock.milliseconds()
     try APIKeyEntry.add(settings.entry.json(of: "a"), named: "shop", to: file)
@@ -55,9 +53,8 @@ import Testing
     #expect(end <= Timestamp.text(milliseconds: after + span))
   }
 
-  @Test func `an existing name and an invalid file are refused and left unchanged`()
-    throws
-  {
+  @Test
+  func `an existing name and an invalid file are refused and left unchanged`() throws {
     let folder = TemporaryFolder()
     let file = folder.file("keys.json")
     let entry = APIKeyEntry(name: "team", apps: ["*"])

@@ -5,7 +5,6 @@ import Kafka
 import Records
 import ServiceKit
 import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -15,25 +14,18 @@ import Testing
 @Suite struct ScheduleCommandTests {
   @Test func `cancel writes who has cancelled what`() throws {
     let fixture = try KafkaFixture(topics: [("schedule", 1)])
-    let table = CommonSettings.table(of: ScheduleCancelCommand.self)
-    let values = try table.read(
-      CommandLineFlags(
-        [
-          "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
-          fixture.configuration.bootstrap,
-        ], for: table))
-    let context = ServiceContext(
-      name: "schedule", log: Logger(service: "test", level: .error), values: values)
-    let settings = try ScheduleCancelCommand.settings(values)
+    let context = try ScheduleCancelCommand.context([
+      "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
+      fixture.configuration.bootstrap,
+    ])
+    let settings = try ScheduleCancelCommand.settings(context.values)
     // Nobody knows it: the cancellation is written for one that is on its way, and the command says so.
     let unknown = #expect(throws: ServiceFailure.self) {
       try ScheduleCancelCommand.run(settings, context)
     }
     #expect("\(unknown!)".contains("never scheduled"))
-    let producer = try KafkaProducer(fixture.configuration)
-    defer { producer.close() }
     try fixture.produce(
-      producer, producer.topic(known: fixture.name("schedule")), key: "a.b:production:order:1",
+      fixture.name("schedule"), key: "a.b:production:order:1",
       value: "S1\t1895000000000\t1795000000000\t\t\n{}")
     try ScheduleCancelCommand.run(settings, context)
     try ScheduleCancelCommand.run(settings, context)
@@ -45,10 +37,9 @@ import Testing
   }
 
   @Test func `a request is named by its app`() throws {
-    let table = CommonSettings.table(of: ScheduleListCommand.self)
     func settings(_ flags: [String]) throws -> ScheduleListCommand.Settings {
       try ScheduleListCommand.settings(
-        table.read(CommandLineFlags(["x", "--database", "x.db"] + flags, for: table)))
+        ScheduleListCommand.values(["x", "--database", "x.db"] + flags))
     }
     #expect(throws: SettingErrors.self) { try settings([]) }
     #expect(throws: SettingErrors.self) { try settings(["--app", "a b"]) }

@@ -6,7 +6,6 @@ import JSON
 import Kafka
 import ServiceKit
 import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -17,8 +16,7 @@ import Testing
   private let token = String(repeating: "0a1b2c3d", count: 8)
 
   private func values(_ flags: [String]) throws -> SettingValues {
-    let table = CommonSettings.table(of: SendCommand.self)
-    return try table.read(CommandLineFlags(["--app", "a.b"] + flags, for: table))
+    try SendCommand.values(["--app", "a.b"] + flags)
   }
 
   private func request(_ flags: [String]) throws -> JSONValue {
@@ -56,8 +54,7 @@ import Testing
       folder.file("p"), Array(#"{ "aps":{"badge":1.0},"n":12345678901234567890}"#.utf8))
     let flags = ["--token", token, "--payload", folder.file("p")]
     let values = try values(flags)
-    let text = String(
-      decoding: try PushWords.reading(values).request(values), as: UTF8.self)
+    let text = String(decoding: try PushWords.reading(values).request(values), as: UTF8.self)
     #expect(text.hasSuffix(#","payload":{ "aps":{"badge":1.0},"n":12345678901234567890}}"#))
     #expect(problem(flags + ["--alert", "x"]).contains("payload (flag): is the whole payload"))
     try File.write(folder.file("p"), Array("[]".utf8))
@@ -80,29 +77,23 @@ import Testing
       "--token", token, "--alert", "x", "--no-wait", "--topic-prefix", fixture.prefix, "--kafka",
       fixture.configuration.bootstrap,
     ])
-    try SendCommand.run(SendCommand.settings(values), Self.context(values))
+    try SendCommand.run(SendCommand.settings(values), ServiceContext(values))
     let record = try #require(try fixture.read(fixture.name("requests"), count: 1).first)
     #expect(record.key == token)
     #expect(try JSONDocument(record.value ?? "").root["payload"] == ["aps": ["alert": "x"]])
-  }
-
-  private static func context(_ values: SettingValues) -> ServiceContext {
-    ServiceContext(name: "send", log: Logger(service: "test", level: .error), values: values)
   }
 
   /// The end of a wait for receipts like these, which get the push's id, behind another push's.
   private func outcome(_ flags: [String], _ outcomes: [String]) throws -> String {
     let fixture = try KafkaFixture(topics: [("receipts", 1)])
     let values = try values(flags + ["--alert", "x"])
-    let context = Self.context(values)
+    let context = ServiceContext(values)
     let push = PushWords.reading(values)
     let wait = try OutcomeWait(
       push, KafkaCluster(fixture.configuration, context), TopicNames(prefix: fixture.prefix))
     let lines = outcomes.map { #"{"id":"\#(push.id)","at":1,\#($0)}"# }
-    let producer = try KafkaProducer(fixture.configuration)
-    defer { producer.close() }
-    _ = try fixture.produce(
-      producer, producer.topic(named: fixture.name("receipts")), key: nil,
+    try fixture.produce(
+      fixture.name("receipts"), key: nil,
       value: ([#"{"outcome":"rejected","id":"\#(push.id)0","at":1}"#] + lines).joined(
         separator: "\n"))
     do {

@@ -40,14 +40,11 @@ extension StatusTests {
   }
 
   private func headline(_ text: String, _ others: [ProcessReading] = []) throws -> Headline {
-    PipelineStatus(
-      [try reading("sender", text)] + others, before: [], seconds: 1, wall: 0
-    ).headline
+    PipelineStatus([try reading("sender", text)] + others, before: [], seconds: 1, wall: 0).headline
   }
 
-  @Test func `ready, degraded or blocked: what works, what needs a look, what nobody gets past`()
-    throws
-  {
+  @Test
+  func `ready, degraded or blocked: what works, what needs a look, what nobody gets past`() throws {
     let works = #"martlet_sender_destinations{state="working"} 1"# + "\n"
     #expect(try headline(works) == .ready)
     #expect(try headline(works + #"martlet_sender_destinations{state="app"} 1"#) == .degraded)
@@ -139,9 +136,8 @@ extension StatusTests {
     #expect(json["waiting"]?.int == 0, "a count, never a text")
   }
 
-  @Test func `a refusal that some loops know of an app and some of the credential is one line`()
-    throws
-  {
+  @Test
+  func `a refusal that some loops know of an app and some of the credential is one line`() throws {
     let sender = """
       martlet_sender_destinations{state="app"} 1
       martlet_sender_destinations{state="credential"} 2
@@ -149,8 +145,7 @@ extension StatusTests {
       martlet_sender_blocked_notifications{credential="T/K",environment="production",state="credential"} 3
       martlet_sender_refused_seconds{app="chat",credential="T/K",environment="production",reason="Forbidden"} 90
       """
-    let status = PipelineStatus(
-      [try reading("sender", sender)], before: [], seconds: 1, wall: 0)
+    let status = PipelineStatus([try reading("sender", sender)], before: [], seconds: 1, wall: 0)
     #expect(
       StatusText.warnings(status) == [
         "! APNs refuses app chat with credential T/K in production (Forbidden), for 90 s; 7 wait in memory"

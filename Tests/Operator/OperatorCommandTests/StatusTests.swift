@@ -155,8 +155,7 @@ import Testing
   @Test func `requests that wait for their time are counted, and a late one is named`() throws {
     func status(_ late: String) throws -> PipelineStatus {
       let page = "martlet_scheduler_entries 1200\nmartlet_scheduler_late_seconds \(late)"
-      return PipelineStatus(
-        [try reading("scheduler", page)], before: [], seconds: 1, wall: 1_000)
+      return PipelineStatus([try reading("scheduler", page)], before: [], seconds: 1, wall: 1_000)
     }
     #expect(StatusText.lines(try status("0.4")).contains("scheduled    1200"))
     #expect(StatusText.warnings(try status("60")).isEmpty)
@@ -168,9 +167,8 @@ import Testing
     #expect(without.scheduled == nil)
   }
 
-  @Test func `campaigns are shown with how far and how fast they are, and why one has stopped`()
-    throws
-  {
+  @Test
+  func `campaigns are shown with how far and how fast they are, and why one has stopped`() throws {
     let page = """
       martlet_scheduler_campaign_state{campaign="sale",state="running",reason=""} 1
       martlet_scheduler_campaign_audience{campaign="sale"} 500
@@ -185,8 +183,7 @@ import Testing
       martlet_scheduler_campaign_addressed{campaign="bad"} 10
       martlet_scheduler_campaigns_unlisted 2
       """
-    let other =
-      #"martlet_scheduler_campaign_state{campaign="sale",state="running",reason=""} 1"#
+    let other = #"martlet_scheduler_campaign_state{campaign="sale",state="running",reason=""} 1"#
     let now = [try reading("scheduler-1", page), try reading("scheduler-2", other)]
     let status = PipelineStatus(now, before: [], seconds: 1, wall: 1_000)
     let lines = StatusText.lines(status).map { $0.split(separator: " ").joined(separator: " ") }

@@ -9,9 +9,7 @@ import JSON
 import Kafka
 import Records
 import ServiceKit
-import Settings
 import Store
-import Telemetry
 import TestSupport
 import Testing
 
@@ -25,12 +23,8 @@ import Testing
     func check(_ content: String) throws -> [Finding.Status] {
       let file = folder.file("checked")
       try File.write(file, Array(content.utf8))
-      let table = CommonSettings.table(of: TokensImportCommand.self)
-      let values = try table.read(
-        CommandLineFlags([file, "--app", "a.b", "--progress=false"], for: table))
-      let context = ServiceContext(
-        name: "tokens", log: Logger(service: "test", level: .error), values: values)
-      return try TokensImportCommand.check(TokensImportCommand.settings(values), context)
+      let context = try TokensImportCommand.context([file, "--app", "a.b", "--progress=false"])
+      return try TokensImportCommand.check(TokensImportCommand.settings(context.values), context)
         .map(\.status)
     }
     #expect(try check("\(token)\n") == [.ok])
@@ -42,23 +36,17 @@ import Testing
   ) throws -> TokenImportResult {
     let file = folder.file("tokens-\(UInt32.random(in: .min ... .max))")
     try File.write(file, Array(content.utf8))
-    let table = CommonSettings.table(of: TokensImportCommand.self)
     let prefix = fixture.map { ["--topic-prefix", $0.prefix] } ?? ["--dry-run"]
-    let values = try table.read(
-      CommandLineFlags([file, "--progress=false"] + prefix + flags, for: table))
-    let settings = try TokensImportCommand.settings(values)
-    let context = ServiceContext(
-      name: "tokens", log: Logger(service: "test", level: .error), values: values)
+    let context = try TokensImportCommand.context([file, "--progress=false"] + prefix + flags)
+    let settings = try TokensImportCommand.settings(context.values)
     let output = try fixture.map {
-      try TokenProducer(
-        KafkaCluster($0.configuration, context), TopicNames(prefix: $0.prefix))
+      try TokenProducer(KafkaCluster($0.configuration, context), TopicNames(prefix: $0.prefix))
     }
     return try TokenImporter(LineSource(file), settings, output, context).run()
   }
 
-  @Test func `tokens of a list become registrations of 1970, so that answers of APNs count`()
-    throws
-  {
+  @Test
+  func `tokens of a list become registrations of 1970, so that answers of APNs count`() throws {
     let fixture = try KafkaFixture(topics: [("devices", 2), ("feedback", 2)])
     let result = try run(
       "\n\(token.uppercased())\n<abcd 0123>\nno token\n", fixture, flags: ["--app", "a.b"])
@@ -106,8 +94,7 @@ import Testing
   @Test func `what is wrong with each line is named, and the rest goes on`() throws {
     func problem(_ line: String) throws -> String {
       do throws(TokenRecords.Problem) {
-        _ = try TokenRecords(
-          TokenObjects().line(Array(line.utf8)), TokenDefaults(app: "a.b"))
+        _ = try TokenRecords(TokenObjects().line(Array(line.utf8)), TokenDefaults(app: "a.b"))
         return ""
       } catch {
         return "\(error.field): \(error.text)"
@@ -165,15 +152,11 @@ import Testing
     let folder = TemporaryFolder()
     let location = folder.file("tokens.db")
     let store = try TokenStore(location, now: 1)
-    let state = DeviceState(
-      presence: .registered(at: 1), details: DeviceDetails(user: "ann"))
+    let state = DeviceState(presence: .registered(at: 1), details: DeviceDetails(user: "ann"))
     try store.put(Self.device(1), state)
     func run<S: Service>(_ command: S.Type, _ flags: [String]) throws {
-      let table = CommonSettings.table(of: S.self)
-      let values = try table.read(CommandLineFlags(["--database", location] + flags, for: table))
-      let context = ServiceContext(
-        name: S.name, log: Logger(service: "test", level: .error), values: values)
-      try S.run(S.settings(values), context)
+      let context = try S.context(["--database", location] + flags)
+      try S.run(S.settings(context.values), context)
     }
     let token = Self.device(1).token
     let commands: [() throws -> Void] = [

@@ -34,8 +34,6 @@ import Testing
   }
 
   private func spread(_ first: KafkaFixture, _ second: KafkaFixture) -> TopicSpread {
-    TopicSpread(
-      first.configuration, [first, second].map(\.configuration.bootstrap), ["new"]
-    )
+    TopicSpread(first.configuration, [first, second].map(\.configuration.bootstrap), ["new"])
   }
 }

@@ -7,7 +7,6 @@ import Kafka
 import Records
 import ServiceKit
 import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -151,10 +150,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
   private func stories(_ fixture: KafkaFixture, _ wanted: TraceSubject.Wanted) throws
     -> [TraceStory]
   {
-    let table = CommonSettings.table(of: TraceCommand.self)
-    let values = try table.read(CommandLineFlags(["x"], for: table))
-    let context = ServiceContext(
-      name: "trace", log: Logger(service: "test", level: .error), values: values)
+    let context = try TraceCommand.context(["x"])
     let cluster = try KafkaCluster(fixture.configuration, context)
     defer { cluster.admin.close() }
     var search = TraceSearch(wanted, cluster, since: 0, progress: nil, context)
@@ -162,9 +158,8 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     return TraceStory.stories(of: search.hops)
   }
 
-  @Test func `a request id finds the request, its notifications, retries, answers and outcomes`()
-    throws
-  {
+  @Test
+  func `a request id finds the request, its notifications, retries, answers and outcomes`() throws {
     let found = try stories(pipeline(), .id("order \"1\""))
     let byID = Dictionary(grouping: found, by: \.apnsID)
     #expect(Set(byID.keys) == [first, second])
@@ -185,18 +180,15 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(rejected.outcome == "rejected")
   }
 
-  @Test func `a notification is found in the lanes of the cluster, whatever they are called`()
-    throws
-  {
+  @Test
+  func `a notification is found in the lanes of the cluster, whatever they are called`() throws {
     let lanes = try Lanes(
       ["codes", "news", "sales"].map { .init($0, weight: 1, maxAge: 86_400_000) })
     let names = TopicNames(prefix: "", lanes: lanes)
     let fixture = try KafkaFixture(topics: names.all.map { ($0.name, 1) })
-    let producer = try KafkaProducer(fixture.configuration)
     for (lane, id) in zip(lanes.all, [first, second, "99999999-2222-4333-8444-555555555555"]) {
-      let topic = try producer.topic(named: fixture.name(names.notifications(lane)))
       try fixture.produce(
-        producer, topic, key: token,
+        fixture.name(names.notifications(lane)), key: token,
         value:
           "M2\t\(lanes.name(lane))\tproduction\ta.b\ta.b\talert\t10\t\t\(id)\t1795000000000\tr\t\t\t\n{}"
       )
@@ -217,12 +209,9 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
   @Test func `a request that waits is said to be scheduled, until it leaves the schedule`() throws {
     let fixture = try pipeline()
-    let producer = try KafkaProducer(fixture.configuration)
-    defer { producer.close() }
     func schedule(_ id: String, _ value: String?) throws {
       try fixture.produce(
-        producer, try producer.topic(named: fixture.name("schedule")),
-        key: "com.example.app:production:\(id)", value: value)
+        fixture.name("schedule"), key: "com.example.app:production:\(id)", value: value)
     }
     let request = "S1\t1900000000000\t1795000000000\t\t\(trace)\n"
     let json = #"{"id":"later","app":"com.example.app","token":"\#(token)","payload":{}}"#
@@ -257,13 +246,9 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(try stories(pipeline(), .id("order")).isEmpty)
   }
 
-  @Test(arguments: ["abc", "xyzxyzxyz", ""]) func `a text that is no token is refused`(
-    _ text: String
-  )
-    throws
-  {
-    let table = CommonSettings.table(of: TraceCommand.self)
-    let values = try table.read(CommandLineFlags(["--token", text], for: table))
+  @Test(arguments: ["abc", "xyzxyzxyz", ""])
+  func `a text that is no token is refused`(_ text: String) throws {
+    let values = try TraceCommand.values(["--token", text])
     #expect(throws: SettingErrors.self) { try TraceCommand.settings(values) }
   }
 }

@@ -6,8 +6,6 @@ import Glibc
 import Identity
 import Kafka
 import ServiceKit
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -28,10 +26,7 @@ import Testing
     let receipts = fixture.name("receipts")
     try fixture.createTopic("receipts", partitions: max(4, count / 20_000))
     try fill(receipts, fixture)
-    let table = CommonSettings.table(of: TraceCommand.self)
-    let values = try table.read(CommandLineFlags(["x"], for: table))
-    let context = ServiceContext(
-      name: "trace", log: Logger(service: "test", level: .error), values: values)
+    let context = try TraceCommand.context(["x"])
     let begin = MonotonicClock.milliseconds()
     let cluster = try KafkaCluster(fixture.configuration, context)
     defer { cluster.admin.close() }

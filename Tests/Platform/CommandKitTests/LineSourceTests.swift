@@ -19,9 +19,8 @@ import Testing
     return lines
   }
 
-  @Test func `lines end with a newline, with or without a carriage return, or with the file`()
-    throws
-  {
+  @Test
+  func `lines end with a newline, with or without a carriage return, or with the file`() throws {
     let found = try lines(Array("one\ntwo\r\n\nfour".utf8))
     #expect(found.map { String(decoding: $0, as: UTF8.self) } == ["one", "two", "", "four"])
   }

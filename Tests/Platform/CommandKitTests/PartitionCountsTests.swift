@@ -2,14 +2,14 @@
 import CommandKit
 import Contract
 import Settings
+import TestSupport
 import Testing
 
 @Suite struct PartitionCountsTests {
   private func counts(_ text: String?) throws -> [String: Int32] {
     let table = SettingTable([PartitionCounts.setting.setting])
     let arguments = text.map { ["--partitions", $0] } ?? []
-    let values = try table.read(CommandLineFlags(arguments, for: table))
-    let topics = try PartitionCounts.specifications(TopicNames(), values)
+    let topics = try PartitionCounts.specifications(TopicNames(), table.values(arguments))
     return Dictionary(uniqueKeysWithValues: topics.map { ($0.name, $0.partitions) })
   }
 

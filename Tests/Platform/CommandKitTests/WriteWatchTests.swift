@@ -5,8 +5,6 @@ import EventLoop
 import Glibc
 import Kafka
 import ServiceKit
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -16,13 +14,6 @@ import Testing
 @Suite(.serialized) struct WriteWatchTests {
   init() { KafkaLog.silence() }
 
-  private func context() throws -> ServiceContext {
-    let table = SettingTable([])
-    return ServiceContext(
-      name: "test", log: Logger(service: "test", level: .error),
-      values: try table.read(CommandLineFlags([], for: table)))
-  }
-
   /// Produces until nothing more is acknowledged, and looks until that is over, or everything is.
   private func write(
     _ count: Int, to topic: String, _ broker: EmbeddedBroker, _ standstill: Standstill,
@@ -31,7 +22,7 @@ import Testing
     var kafka = KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "writer")
     kafka.common = [("reconnect.backoff.max.ms", "200")]
     kafka.producer = [("compression.type", "none")]
-    let cluster = try KafkaCluster(kafka, context())
+    let cluster = try KafkaCluster(kafka, .test())
     defer { cluster.admin.close() }
     let producer = try KafkaProducer(kafka)
     defer { producer.close() }
@@ -42,9 +33,7 @@ import Testing
     var produced = 0
     let start = MonotonicClock.milliseconds()
     while produced < count || producer.outstanding > 0 {
-      if produced < count,
-        case .queued = producer.produce(target, key: nil, value: value, tag: 0)
-      {
+      if produced < count, case .queued = producer.produce(target, key: nil, value: value, tag: 0) {
         produced += 1
       } else {
         usleep(1_000)

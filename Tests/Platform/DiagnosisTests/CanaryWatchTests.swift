@@ -12,8 +12,7 @@ import Testing
     #expect(!watch.isDue(now: 1_200))
     #expect(watch.nextMoment == 11_200)
     let result = watch.receipt("a", .delivered, created: 5_010, at: 5_050, now: 1_300, wall: 5_099)
-    #expect(
-      result == .success(CanaryWatch.Stages(ingest: 10, sender: 40, receipt: 49, total: 100)))
+    #expect(result == .success(CanaryWatch.Stages(ingest: 10, sender: 40, receipt: 49, total: 100)))
     #expect(watch.nextMoment == 61_200)
     #expect(!watch.isDue(now: 61_199))
     #expect(watch.isDue(now: 61_200))
@@ -31,8 +30,7 @@ import Testing
 
   @Test mutating func `a receipt of another push, or one that comes late, changes nothing`() {
     watch.sent("a", now: 1_000, wall: 0)
-    #expect(
-      watch.receipt("other", .delivered, created: nil, at: 0, now: 1_001, wall: 0) == nil)
+    #expect(watch.receipt("other", .delivered, created: nil, at: 0, now: 1_001, wall: 0) == nil)
     #expect(watch.pendingID == "a")
     #expect(watch.timePassed(now: 11_000) != nil)
     #expect(watch.receipt("a", .delivered, created: nil, at: 0, now: 11_001, wall: 0) == nil)

@@ -64,9 +64,7 @@ import Testing
     let found = troubles(.ingest) { $0.topics["push.requests"]?.state = nil }
     #expect(found.map(\.place) == ["push.requests"])
     #expect(found[0].status == .error)
-    #expect(
-      found[0].remedy
-        == "martlet topics create creates it")
+    #expect(found[0].remedy == "martlet topics create creates it")
   }
 
   @Test

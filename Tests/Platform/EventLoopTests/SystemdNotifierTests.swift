@@ -83,9 +83,7 @@ import Testing
 
   @Test func `the watchdog is this process's own, and needs a socket`() {
     let socket = ["NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "30000000"]
-    func with(_ pid: String) -> [String: String] {
-      socket.merging(["WATCHDOG_PID": pid]) { $1 }
-    }
+    func with(_ pid: String) -> [String: String] { socket.merging(["WATCHDOG_PID": pid]) { $1 } }
     #expect(notifier(socket).watchdogMilliseconds == 30_000)
     #expect(notifier(with("\(getpid())")).watchdogMilliseconds == 30_000)
     #expect(notifier(with("1")).watchdogMilliseconds == nil)

@@ -16,9 +16,8 @@ import Testing
   private let local = BrowserGuard.local(
     listen: "127.0.0.1", others: ["status.example.com", "*.x.org"])
 
-  @Test func `addresses, loopback names and those of a setting are answered, others are not`()
-    throws
-  {
+  @Test
+  func `addresses, loopback names and those of a setting are answered, others are not`() throws {
     for host in [
       "localhost", "LOCALHOST:9000", "a.localhost", "127.0.0.1:80", "[::1]:80", "10.0.0.7",
       "status.example.com", "Status.Example.com:1", "a.x.org", "a.b.x.org",

@@ -49,9 +49,8 @@ import Testing
     #expect(written { encoder.beginBlock(&$0) } == [])
   }
 
-  @Test func `a provider token as a literal is Huffman-coded, and never enters the table`()
-    throws
-  {
+  @Test
+  func `a provider token as a literal is Huffman-coded, and never enters the table`() throws {
     var encoder = HeaderEncoder()
     var reading = HPACKTests.Reading()
     let token = Array("bearer aaaaaaaaaaaaaaaaaaaaaaaa".utf8)
@@ -68,9 +67,8 @@ import Testing
     }
   }
 
-  @Test func `prepared fields are copied until the table changes, and read the same ever after`()
-    throws
-  {
+  @Test
+  func `prepared fields are copied until the table changes, and read the same ever after`() throws {
     var encoder = HeaderEncoder()
     var reading = HPACKTests.Reading()
     var names = NameIndexes()
@@ -158,8 +156,7 @@ import Testing
         let block = written { out in
           encoder.beginBlock(&out)
           apps[number % 3].append(with: &encoder, to: &out)
-          names.append(
-            .apnsID, Array("id-\(number % 10)".utf8).span, with: &encoder, to: &out)
+          names.append(.apnsID, Array("id-\(number % 10)".utf8).span, with: &encoder, to: &out)
         }
         #expect(try reading.fields(of: block).count == 5)
         if number == 299 { counts.append(block.count) }

@@ -18,9 +18,7 @@ struct HPACKExample: Sendable, CustomTestStringConvertible {
   var testDescription: String { section }
 
   private static let requests: [[(String, String)]] = [
-    [
-      (":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "www.example.com"),
-    ],
+    [(":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "www.example.com")],
     [
       (":method", "GET"), (":scheme", "http"), (":path", "/"), (":authority", "www.example.com"),
       ("cache-control", "no-cache"),
@@ -66,8 +64,7 @@ struct HPACKExample: Sendable, CustomTestStringConvertible {
       section: "C.2.3", capacity: 4_096, isHuffman: false,
       blocks: [
         Block(
-          hex: "100870617373776f726406736563726574", fields: [("password", "secret")],
-          tableSize: 0)
+          hex: "100870617373776f726406736563726574", fields: [("password", "secret")], tableSize: 0)
       ]),
     HPACKExample(
       section: "C.2.4", capacity: 4_096, isHuffman: false,
@@ -78,8 +75,7 @@ struct HPACKExample: Sendable, CustomTestStringConvertible {
     HPACKExample(
       section: "C.3", capacity: 4_096, isHuffman: false,
       blocks: [
-        Block(
-          hex: "828684410f7777772e6578616d706c652e636f6d", fields: requests[0], tableSize: 57),
+        Block(hex: "828684410f7777772e6578616d706c652e636f6d", fields: requests[0], tableSize: 57),
         Block(hex: "828684be58086e6f2d6361636865", fields: requests[1], tableSize: 110),
         Block(
           hex: "828785bf400a637573746f6d2d6b65790c637573746f6d2d76616c7565",

@@ -183,9 +183,7 @@ import Testing
     #expect(try decoder.next(in: block.span, at: &position))
     #expect(try decoder.next(in: block.span, at: &position))
     position = 0
-    #expect(throws: HPACKError.listTooLarge) {
-      _ = try decoder.next(in: block.span, at: &position)
-    }
+    #expect(throws: HPACKError.listTooLarge) { _ = try decoder.next(in: block.span, at: &position) }
   }
 }
 

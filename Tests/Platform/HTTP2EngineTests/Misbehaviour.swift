@@ -206,8 +206,7 @@ struct Misbehaviour: Sendable, CustomTestStringConvertible {
       .connection(.protocolError)),
     .init(
       "DATA that is all padding",
-      head(ok, end: false) + frame(.data, flags: 8, stream: 1, [2, 0, 0]),
-      .nothing),
+      head(ok, end: false) + frame(.data, flags: 8, stream: 1, [2, 0, 0]), .nothing),
     .init(
       "an unknown frame inside a header block",
       frame(.headers, flags: 1, stream: 1, ok) + rawFrame(99), .connection(.protocolError)),

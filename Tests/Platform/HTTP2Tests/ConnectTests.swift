@@ -24,11 +24,10 @@ import Testing
       }
       notices += connection.drainNotices()
     }
-    let isThere = eventually {
+    expectEventually {
       turn()
       return stage == .tcp || notices.contains(.advanced(stage))
     }
-    #expect(isThere)
     connection.giveUp()
     notices += connection.drainNotices()
     guard case .closed(let failure?) = notices.last else {

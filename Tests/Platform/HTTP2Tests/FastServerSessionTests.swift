@@ -20,8 +20,7 @@ import Testing
 
     init(_ http2: HTTP2Implementation, count: Int, body size: Int, piece: Int = .max) {
       client = HTTP2ClientSession(http2, settings: SessionSettings())
-      server = FastServerSession(
-        settings: .gateway(maxConcurrentStreams: 10), pool: pool, token: 1)
+      server = FastServerSession(settings: .gateway(maxConcurrentStreams: 10), pool: pool, token: 1)
       self.piece = piece
       self.count = count
       exchanges = .allocate(capacity: count)
@@ -134,8 +133,7 @@ import Testing
     try receive(server, frame(type: 4, []) + frame(type: 6, [1, 2, 3, 4, 5, 6, 7, 8]))
     #expect(
       try output(server) == frame(type: 4, flags: 1, [])
-        + frame(
-          type: 6, flags: 1, [1, 2, 3, 4, 5, 6, 7, 8]))
+        + frame(type: 6, flags: 1, [1, 2, 3, 4, 5, 6, 7, 8]))
     try receive(server, frame(type: 4, flags: 1, []) + frame(type: 6, flags: 1, Array(1...8)))
     #expect(try output(server).isEmpty)
   }

@@ -5,9 +5,8 @@ import Testing
 
 /// What becomes of requests when streams and connections break: what may be sent again.
 @Suite struct FateTests {
-  @Test(arguments: HTTP2Implementation.allCases) func `a refused stream was not processed`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a refused stream was not processed`(_ http2: HTTP2Implementation) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)
     pair.server.reset(exchange.pointee.streamID, code: HTTP2ErrorCode.refusedStream)
     try pair.settle()
@@ -33,9 +32,8 @@ import Testing
     #expect(exchange.pointee.closeCode == code)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a status is final even if its body is lost`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a status is final even if its body is lost`(_ http2: HTTP2Implementation) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)
     // HEADERS with ":status: 200" (static table entry 8), then the connection dies.
     let headers = frame(type: 1, flags: 4, stream: 1, [0x88])
@@ -51,9 +49,7 @@ import Testing
   @Test(arguments: HTTP2Implementation.allCases)
   func `streams above the last of a GOAWAY are unprocessed and the others go on`(
     _ http2: HTTP2Implementation
-  )
-    throws
-  {
+  ) throws {
     let pair = SessionPair(http2)
     try pair.settle()
     let exchanges = try (0..<4).map { _ in try #require(pair.submit()) }
@@ -62,8 +58,7 @@ import Testing
     let debug = Array("{\"reason\":\"Shutdown\"}".utf8)
     pair.server.sendGoAway(lastStreamID: 3, code: 0, debug: debug)
     try pair.settle()
-    #expect(
-      pair.client.drainNotices() == [.goAway(lastStreamID: 3, code: 0, debug: debug)])
+    #expect(pair.client.drainNotices() == [.goAway(lastStreamID: 3, code: 0, debug: debug)])
     #expect(Set(pair.completed) == Set(exchanges[2...]))
     #expect(exchanges.map(\.pointee.fate) == [.pending, .pending, .unprocessed, .unprocessed])
     #expect(pair.submit() == nil)
@@ -118,9 +113,8 @@ import Testing
     #expect(exchange.pointee.fate == .unprocessed)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `GOAWAY may come twice and say anything`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `GOAWAY may come twice and say anything`(_ http2: HTTP2Implementation) throws {
     let (pair, exchange) = try pairWithOneRequest(http2)
     _ = pair.client.drainNotices()
     let garbage = [UInt8](repeating: 0xFF, count: 1_000)

@@ -122,9 +122,7 @@ import Testing
 
   @Test func `streams beyond the limit are refused, and their blocks are read`() {
     var client = HandMadeClient()
-    for number in 0..<6 {
-      client.request(Self.plain + [("x-number", "\(number)")], body: nil)
-    }
+    for number in 0..<6 { client.request(Self.plain + [("x-number", "\(number)")], body: nil) }
     let result = expectSame(client.bytes, .max, limit: 2)
     #expect(result.requests.isEmpty)
   }
@@ -224,9 +222,7 @@ import Testing
 /// The bytes of a client, made by hand, so that they can be wrong.
 struct HandMadeClient {
   private(set) var bytes =
-    Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [
-      0, 0, 0, 4, 0, 0, 0, 0, 0,
-    ]
+    Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0]
   private var encoder = HeaderEncoder()
   private var stream: UInt32 = 1
 
@@ -270,9 +266,7 @@ struct HandMadeClient {
     block.fill(upTo: 100) { encoder.beginBlock(&$0) }
     for field in fields {
       let (name, value) = (Array(field.name.utf8), Array(field.value.utf8))
-      let indexing: FieldIndexing =
-        name.first == UInt8(ascii: ":")
-        ? .incremental : .literal
+      let indexing: FieldIndexing = name.first == UInt8(ascii: ":") ? .incremental : .literal
       block.fill(upTo: HeaderEncoder.bound(name.count, value.count)) {
         encoder.append(name.span, value.span, indexing, to: &$0)
       }

@@ -95,7 +95,6 @@ import Testing
     rig.server?.close()
     rig.client.socketReady(readable: true, writable: false, hangup: false)
     #expect(
-      rig.client.drainNotices()
-        == [.closed(.http2("RST_STREAM on stream 77, which is idle"))])
+      rig.client.drainNotices() == [.closed(.http2("RST_STREAM on stream 77, which is idle"))])
   }
 }

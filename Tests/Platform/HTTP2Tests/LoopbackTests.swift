@@ -9,9 +9,8 @@ import Testing
 
 /// Client and server connections over real sockets and TLS, on one poller.
 @Suite struct LoopbackTests {
-  @Test(arguments: HTTP2Implementation.allCases) func `requests are answered over TLS`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `requests are answered over TLS`(_ http2: HTTP2Implementation) throws {
     let rig = try Rig(http2)
     try rig.connect()
     let exchanges = (0..<2_000).map { rig.exchange(body: 300 + $0) }
@@ -31,9 +30,8 @@ import Testing
     #expect(rig.client.drainNotices().last == .closed(nil))
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `both sides end in good order after a GOAWAY`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `both sides end in good order after a GOAWAY`(_ http2: HTTP2Implementation) throws {
     let rig = try Rig(http2)
     try rig.connect()
     let exchange = rig.exchange(body: 10)
@@ -72,23 +70,20 @@ import Testing
     #expect(completed.allSatisfy { $0.pointee.fate == .ambiguous })
     let last = rig.client.drainNotices().last
     guard case .closed(.some) = last else {
-      Issue.record("expected a failure, not \(String(describing: last))")
-      return
+      return #expect(Bool(false), "expected a failure, not \(String(describing: last))")
     }
     #expect(!rig.submit(rig.exchange(body: 1)))
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a refused TCP connection is reported`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a refused TCP connection is reported`(_ http2: HTTP2Implementation) throws {
     let rig = try Rig(http2)
     let client = try rig.newClient()
     // The listener of another rig that is gone.
     client.connect(to: try Rig(http2).address)
     try rig.turn(until: { client.isClosed }, serving: client)
     guard case .closed(.connect(let error)) = client.drainNotices().last else {
-      Issue.record("expected a refused connection")
-      return
+      return #expect(Bool(false), "expected a refused connection")
     }
     #expect(error.description.hasPrefix("cannot connect"))
   }
@@ -102,8 +97,7 @@ import Testing
     client.connect(to: rig.address)
     try rig.turn(until: { client.isClosed }, serving: client)
     guard case .closed(.tls(let error)) = client.drainNotices().last else {
-      Issue.record("expected a TLS failure")
-      return
+      return #expect(Bool(false), "expected a TLS failure")
     }
     #expect(error.kind == .certificate)
     #expect(error.message.contains("gateway.example"))
@@ -125,8 +119,7 @@ import Testing
         _ = try? listener.accept()
       })
     guard case .closed(.some) = client.drainNotices().last else {
-      Issue.record("expected a failure")
-      return
+      return #expect(Bool(false), "expected a failure")
     }
   }
 

@@ -29,9 +29,8 @@ import Testing
     #expect(request.connectionToken == 1)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `an answer fills the exchange`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `an answer fills the exchange`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2)
     let exchange = try #require(pair.submit())
     try pair.settle()
@@ -138,9 +137,8 @@ import Testing
     #expect(exchange.pointee.fate == .ambiguous)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `ten thousand requests share one connection`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `ten thousand requests share one connection`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 1_000))
     try pair.settle()
     var submitted = 0
@@ -160,24 +158,21 @@ import Testing
     #expect(pair.server.openStreams == 0)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a ping comes back as a pong`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a ping comes back as a pong`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2)
     try pair.settle()
     _ = pair.client.drainNotices()
     pair.client.ping()
     try pair.settle()
     guard case .pong(let time) = pair.client.drainNotices().first else {
-      Issue.record("no pong")
-      return
+      return #expect(Bool(false), "no pong")
     }
     #expect(time < 10_000_000_000)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a pong that nobody asked for is none`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a pong that nobody asked for is none`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2)
     try pair.settle()
     _ = pair.client.drainNotices()

@@ -15,8 +15,7 @@ final class Rig {
     let authority = try CertificateAuthority()
     let issued = try authority.issueServer()
     return (
-      authority.certificatePEM,
-      TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM)
+      authority.certificatePEM, TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM)
     )
   }
 

@@ -24,9 +24,7 @@ import Testing
     ])
   func `an answer in an unusual form is the same answer`(
     _ http2: HTTP2Implementation, shape: AnswerShape
-  )
-    throws
-  {
+  ) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 3)
     for (status, body) in [("410", "{\"reason\":\"Unregistered\"}"), ("200", ""), ("400", "x")] {
       pair.server.shape(pair.received[0], shape)
@@ -51,9 +49,8 @@ import Testing
     #expect(next.pointee.status == 200)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `the shapes are on the wire`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `the shapes are on the wire`(_ http2: HTTP2Implementation) throws {
     let (pair, _) = try pairWithRequests(http2, 1)
     pair.server.shape(
       pair.received[0], [.manyDataFrames, .continuation, .padding, .trailers, .informational])
@@ -67,9 +64,8 @@ import Testing
     #expect(frames.map { $0.flags & 8 } == [8, 0, 8, 0, 8, 8, 8, 0])
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a raw GOAWAY has the given bytes`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a raw GOAWAY has the given bytes`(_ http2: HTTP2Implementation) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 4)
     pair.server.sendRawGoAway(lastStreamID: 0x7FFF_FFFF, code: 0, debug: [0xFF, 0xFE])
     pair.server.sendRawGoAway(lastStreamID: 3, code: 11, debug: [])
@@ -100,9 +96,8 @@ import Testing
     #expect(exchanges.count == 1)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `pings are not answered`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `pings are not answered`(_ http2: HTTP2Implementation) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 1)
     pair.server.mute(.pingAnswers)
     pair.client.ping()
@@ -112,9 +107,8 @@ import Testing
     #expect(exchanges[0].pointee.status == 200)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a mute server sends nothing`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a mute server sends nothing`(_ http2: HTTP2Implementation) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 1)
     pair.server.mute(.everything)
     pair.answer("200")
@@ -124,9 +118,8 @@ import Testing
     #expect(exchanges[0].pointee.fate == .pending)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a status without its body is an answer`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a status without its body is an answer`(_ http2: HTTP2Implementation) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 1)
     var headers = HeaderList()
     headers.append(":status", "503")
@@ -139,9 +132,8 @@ import Testing
     #expect(exchanges[0].pointee.closeCode == HTTP2ErrorCode.internalError)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a reset after the answer changes nothing`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a reset after the answer changes nothing`(_ http2: HTTP2Implementation) throws {
     let (pair, exchanges) = try pairWithRequests(http2, 1)
     pair.answer("200")
     pair.server.sendRawReset(1, code: HTTP2ErrorCode.noError)
@@ -217,8 +209,7 @@ import Testing
     var headers = HeaderList()
     headers.append(":status", "413")
     let request = try #require(early.first)
-    pair.server.respondEarly(
-      request, headers, body: UnsafeRawBufferPointer(start: nil, count: 0))
+    pair.server.respondEarly(request, headers, body: UnsafeRawBufferPointer(start: nil, count: 0))
     try pair.settle()
     #expect(pair.completed == [large])
     #expect(large.pointee.status == 413)
@@ -240,9 +231,7 @@ import Testing
   @Test(arguments: HTTP2Implementation.allCases)
   func `streams that are reset more often than answered end with ENHANCE_YOUR_CALM`(
     _ http2: HTTP2Implementation
-  )
-    throws
-  {
+  ) throws {
     let pair = SessionPair(http2)
     try pair.settle()
     func reset(_ count: Int) throws {
@@ -305,9 +294,8 @@ import Testing
     #expect(pair.completed.count == 100)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `stream IDs end`(_ http2: HTTP2Implementation)
-    throws
-  {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `stream IDs end`(_ http2: HTTP2Implementation) throws {
     var settings = SessionSettings()
     settings.firstStreamID = Int32.max - 2
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 10), client: settings)

@@ -75,9 +75,8 @@ import Testing
     #expect(session.openStreams == Int(limit))
   }
 
-  @Test func `a stream above the limit ends the connection where the gateway is an older one`()
-    throws
-  {
+  @Test
+  func `a stream above the limit ends the connection where the gateway is an older one`() throws {
     let session = session(limit: 1)
     session.endsAboveLimit = true
     var client = HandMadeClient()
@@ -125,9 +124,8 @@ import Testing
   }
 
   /// h2spec 5.1.1/2, which nghttpd does not refuse.
-  @Test func `HEADERS on a stream that was passed over end the connection with PROTOCOL_ERROR`()
-    throws
-  {
+  @Test
+  func `HEADERS on a stream that was passed over end the connection with PROTOCOL_ERROR`() throws {
     let session = session(limit: 10)
     let block: [UInt8] = [0x82, 0x87, 0x84, 0x41, 1, 0x78]
     var client = HandMadeClient()

@@ -21,8 +21,7 @@ final class SessionPair {
     pool: ServerRequestPool = ServerRequestPool()
   ) {
     self.pool = pool
-    self.client = HTTP2ClientSession(
-      http2, settings: client, firstStreamID: firstStreamID)
+    self.client = HTTP2ClientSession(http2, settings: client, firstStreamID: firstStreamID)
     server = HTTP2ServerSession(settings: settings, pool: pool, token: 1)
   }
 
@@ -124,9 +123,7 @@ final class SessionPair {
     headers.append(":scheme", "https")
     headers.append(":authority", "localhost")
     headers.append(":path", UnsafeRawBufferPointer(text(path)))
-    for (name, value) in more {
-      headers.append(name, UnsafeRawBufferPointer(text(value)), .never)
-    }
+    for (name, value) in more { headers.append(name, UnsafeRawBufferPointer(text(value)), .never) }
     return client.submit(headers, exchange)
   }
 
@@ -143,8 +140,7 @@ final class SessionPair {
 
   /// Bytes that stay where they are as long as the pair.
   private func text(_ string: String) -> UnsafeMutableRawBufferPointer {
-    let bytes = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: string.utf8.count, alignment: 1)
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: string.utf8.count, alignment: 1)
     bytes.copyBytes(from: string.utf8)
     texts.append(bytes)
     return bytes

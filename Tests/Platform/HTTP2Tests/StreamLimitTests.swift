@@ -15,9 +15,8 @@ import Testing
     #expect(pair.submit() != nil)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `the limit moves with the server's settings`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `the limit moves with the server's settings`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 1))
     try pair.settle()
     #expect(pair.submit() != nil)
@@ -59,9 +58,8 @@ import Testing
     #expect(exchanges[0].pointee.fate == .answered)
   }
 
-  @Test(arguments: HTTP2Implementation.allCases) func `a limit of zero stops everything`(
-    _ http2: HTTP2Implementation
-  ) throws {
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `a limit of zero stops everything`(_ http2: HTTP2Implementation) throws {
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 0))
     try pair.settle()
     #expect(pair.submit() == nil)
@@ -70,9 +68,7 @@ import Testing
   @Test(arguments: HTTP2Implementation.allCases)
   func `requests queued when the limit drops go out later or are unprocessed`(
     _ http2: HTTP2Implementation
-  )
-    throws
-  {
+  ) throws {
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 5))
     try pair.settle()
     pair.server.updateSettings(maxConcurrentStreams: 1)

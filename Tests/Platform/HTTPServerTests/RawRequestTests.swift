@@ -27,9 +27,7 @@ import Testing
     try RawClient.exchange(text, port: server.port)
   }
 
-  private func status(_ text: String) throws -> Int {
-    RawClient.status(try exchange(text))
-  }
+  private func status(_ text: String) throws -> Int { RawClient.status(try exchange(text)) }
 
   private static let close = "Host: localhost\r\nConnection: close\r\n"
 
@@ -147,7 +145,5 @@ private final class Countdown: Sendable {
 
 extension String {
   /// How often a text stands in it.
-  fileprivate func components(of text: String) -> Int {
-    ranges(of: text).count
-  }
+  fileprivate func components(of text: String) -> Int { ranges(of: text).count }
 }

@@ -36,20 +36,18 @@ import Testing
     let client = try RawClient(port: server.port)
     client.send(Self.head + String(repeating: "1\r\nx\r\n", count: 5_000) + "0\r\n\r\n")
     var most = 0
-    #expect(
-      eventually {
-        let before = handler.pieces
-        server.turn()
-        most = max(most, handler.pieces - before)
-        return handler.hasEnded
-      })
+    expectEventually {
+      let before = handler.pieces
+      server.turn()
+      most = max(most, handler.pieces - before)
+      return handler.hasEnded
+    }
     #expect(handler.pieces == 5_000)
     #expect(most <= 64)
-    #expect(
-      eventually {
-        server.turn()
-        return !server.hasUnsent
-      })
+    expectEventually {
+      server.turn()
+      return !server.hasUnsent
+    }
     #expect(client.receive().hasPrefix("HTTP/1.1 200"))
   }
 

@@ -21,12 +21,9 @@ import Testing
     return values
   }
 
-  @Test func `a changelog reads on from given offsets, to the ends, and says where it stands`()
-    throws
-  {
-    let fixture = try KafkaFixture(topics: [("table", 2)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("table"))
+  @Test
+  func `a changelog reads on from given offsets, to the ends, and says where it stands`() throws {
+    let (fixture, producer, topic) = try KafkaFixture.producing("table", 2)
     var ends: [Int64] = [0, 0]
     for number in 0..<20 {
       let delivery = try fixture.produce(producer, topic, key: "key-\(number)", value: "\(number)")
@@ -43,13 +40,10 @@ import Testing
     #expect(changelog.positions == ends)
   }
 
-  @Test func `a position that the log does not have is reported, and reading can start again`()
-    throws
-  {
+  @Test
+  func `a position that the log does not have is reported, and reading can start again`() throws {
     let fixture = try KafkaFixture(topics: [("table", 1)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("table"))
-    try fixture.produce(producer, topic, key: "k", value: "v")
+    try fixture.produce(fixture.name("table"), key: "k", value: "v")
     let changelog = try KafkaChangelog(
       fixture.configuration, topic: fixture.name("table"), partitions: 1, wakeup: Wakeup())
     defer { changelog.close() }
@@ -61,9 +55,7 @@ import Testing
   }
 
   @Test func `keys are put where librdkafka's producer puts them`() throws {
-    let fixture = try KafkaFixture(topics: [("keys", 7)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("keys"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("keys", 7)
     for number in 0..<20 {
       let key = "key-\(number * 7_919)"
       let delivery = try fixture.produce(producer, topic, key: key, value: "v")
@@ -90,8 +82,7 @@ import Testing
     #expect(
       try fixture.read(fixture.name("table"), count: 2, timeoutMilliseconds: 1_000).map(\.value)
         == ["owner"])
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    let deliveries = producer.drainDeliveries()
     #expect(deliveries.isEmpty && producer.restarts == 0)
   }
 }

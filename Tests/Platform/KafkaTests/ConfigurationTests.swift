@@ -8,25 +8,19 @@ import Testing
 
 /// Properties of librdkafka that we set, with `PrefetchLimits`.
 @Suite struct ConfigurationTests {
-  @Test func `an unknown property is refused by name`() {
+  @Test(arguments: [
+    ("linger.msec", "5", "linger.msec"), ("acks", "perhaps", "acks=perhaps"),
+    ("enable.auto.commit", "true", "enable.auto.commit cannot be set"),
+  ])
+  func `an unknown property, a bad value and what the promises rest on are refused by name`(
+    name: String, value: String, words: String
+  ) {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
-    configuration.common = [("linger.msec", "5")]
+    let property: KafkaConfiguration.Property = (name, value)
+    configuration.common = name == "acks" ? [] : [property]
+    configuration.producer = name == "acks" ? [property] : []
     let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
-    #expect(error?.message.contains("linger.msec") == true)
-  }
-
-  @Test func `a bad value is refused with property and value`() {
-    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
-    configuration.producer = [("acks", "perhaps")]
-    let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
-    #expect(error?.message.contains("acks=perhaps") == true)
-  }
-
-  @Test func `what the promises rest on cannot be set`() {
-    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
-    configuration.common = [("enable.auto.commit", "true")]
-    let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
-    #expect(error?.message.contains("enable.auto.commit cannot be set") == true)
+    #expect(error?.message.contains(words) == true)
   }
 
   /// They work with librdkafka, and not with how partitions are taken and given back here.

@@ -8,28 +8,24 @@ import Testing
 
 @Suite struct GroupConsumerTests {
   @Test func `a member reads everything and the next one goes on where it committed`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 4)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 1_000)
+    let (fixture, topic) = try KafkaFixture.numbers(1_000, partitions: 4)
     let first = try GroupMember(fixture, group: "readers", topic: topic)
-    let all = try eventually {
+    try expectEventually {
       try first.serve()
       first.takeAll()
       return first.taken.count >= 1_000
     }
-    #expect(all)
     #expect(Set(first.taken) == Set((0..<1_000).map { String($0) }))
     first.commit()
     #expect(first.failedCommits == 0)
     first.close()
     try produceNumbers(fixture, topic, 100, from: 1_000)
     let second = try GroupMember(fixture, group: "readers", topic: topic)
-    let rest = try eventually {
+    try expectEventually {
       try second.serve()
       second.takeAll()
       return second.taken.count >= 100
     }
-    #expect(rest)
     #expect(Set(second.taken) == Set((1_000..<1_100).map { String($0) }))
     second.close()
   }
@@ -46,11 +42,10 @@ import Testing
     configuration.consumer.append(("max.poll.interval.ms", "\(bound)"))
     let member = try GroupMember(
       fixture, group: "readers", topic: fixture.name("numbers"), configuration)
-    #expect(
-      try eventually {
-        try member.serve()
-        return member.assignments == 1
-      })
+    try expectEventually {
+      try member.serve()
+      return member.assignments == 1
+    }
     let end = MonotonicClock.milliseconds() + UInt64(2 * bound)
     while MonotonicClock.milliseconds() < end {
       if takesRecords { member.takeAll() } else { try member.serve() }
@@ -62,9 +57,7 @@ import Testing
   }
 
   @Test func `a member gets the end of a partition`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 30)
+    let (fixture, topic) = try KafkaFixture.numbers(30)
     let member = try GroupMember(fixture, group: "readers", topic: topic, reportsEnds: true)
     let ended = try eventually {
       try member.serve()
@@ -78,8 +71,7 @@ import Testing
   /// Nothing else wakes librdkafka while its only partition holds its share: it looks once per second, so 100 shares
   /// would take more than 99 s.
   @Test func `a backlog of many shares of the prefetch is read without pauses`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers()
     try produceNumbers(fixture, topic, 10_000, recordsOfBatch: 50)
     var configuration = fixture.configuration
     configuration.consumer.append(("queued.min.messages", "100"))
@@ -95,37 +87,32 @@ import Testing
   }
 
   @Test func `a second member takes over partitions and nothing is lost`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 4)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 2_000)
+    let (fixture, topic) = try KafkaFixture.numbers(2_000, partitions: 4)
     let first = try GroupMember(fixture, group: "readers", topic: topic)
-    let begun = try eventually {
+    try expectEventually {
       try first.serve()
       // One at a time: what waits is held back by not taking it, also through the rebalance.
       first.take(upTo: 1)
       return first.taken.count >= 100
     }
-    #expect(begun)
     let second = try GroupMember(fixture, group: "readers", topic: topic)
-    let divided = try eventually(withinMilliseconds: 20_000) {
+    try expectEventually(withinMilliseconds: 20_000) {
       try first.serve()
       try second.serve()
       first.take(upTo: 1)
       return first.owned.count == 2 && second.owned.count == 2
     }
-    #expect(divided)
     // One, unless a busy machine cost a member its session.
     #expect(first.revocations >= 1)
     try produceNumbers(fixture, topic, 500, from: 2_000)
     let wanted = Set((0..<2_500).map { String($0) })
-    let complete = try eventually(withinMilliseconds: 20_000) {
+    try expectEventually(withinMilliseconds: 20_000) {
       try first.serve()
       try second.serve()
       first.takeAll()
       second.takeAll()
       return Set(first.taken).union(second.taken) == wanted
     }
-    #expect(complete)
     #expect(Set(first.owned).isDisjoint(with: second.owned))
     first.close()
     second.close()
@@ -133,14 +120,12 @@ import Testing
 
   /// Nothing but the signal says that there is something to take, again and again after the queue was emptied.
   @Test func `a queue signals its number when records come`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 2)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers(partitions: 2)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
-    let owned = try eventually {
+    try expectEventually {
       try member.serve()
       return member.owned.count == 2
     }
-    #expect(owned)
     let signals = SourceSignals()
     let poller = try Poller()
     try poller.add(signals.fd, token: 1, .readable)
@@ -164,9 +149,8 @@ import Testing
     member.close()
   }
 
-  @Test func `a refused session says what to set, and the member joins when it is not refused`()
-    throws
-  {
+  @Test
+  func `a refused session says what to set, and the member joins when it is not refused`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 2)], embedded: true)
     fixture.broker!.inject([.invalidSessionTimeout, .invalidSessionTimeout], into: .joinGroup)
     let consumer = try KafkaGroupConsumer(
@@ -175,14 +159,13 @@ import Testing
     defer { consumer.close() }
     var errors: [KafkaError] = []
     var isAssigned = false
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        while let event = consumer.nextEvent() {
-          if case .error(let error) = event { errors.append(error) }
-          if case .assigned = event { isAssigned = true }
-        }
-        return isAssigned
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      while let event = consumer.nextEvent() {
+        if case .error(let error) = event { errors.append(error) }
+        if case .assigned = event { isAssigned = true }
+      }
+      return isAssigned
+    }
     let refusals = errors.filter(\.isOfMembership)
     #expect(refusals.count > 0)
     #expect(refusals.allSatisfy { $0.remedy?.contains("group.min.session.timeout.ms") == true })
@@ -223,16 +206,13 @@ import Testing
   }
 
   @Test func `metadata committed beside an offset comes back`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 10)
+    let (fixture, topic) = try KafkaFixture.numbers(10)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
-    let read = try eventually {
+    try expectEventually {
       try member.serve()
       member.takeAll()
       return member.taken.count == 10
     }
-    #expect(read)
     let partition = TopicPartition(topic: topic, partition: 0)
     try member.consumer.commit([CommitRequest(partition, offset: 7, metadata: "A1.holes")])
     let committed = try member.consumer.committed([partition], timeoutMilliseconds: 5_000)
@@ -245,15 +225,12 @@ import Testing
   }
 
   @Test func `an asynchronous commit is answered by an event`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 1)
+    let (fixture, topic) = try KafkaFixture.numbers(1)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
-    let owned = try eventually {
+    try expectEventually {
       try member.serve()
       return !member.owned.isEmpty
     }
-    #expect(owned)
     let partition = TopicPartition(topic: topic, partition: 0)
     try member.consumer.commitAsync([CommitRequest(partition, offset: 1)])
     var answer: GroupEvent?
@@ -262,8 +239,7 @@ import Testing
       return answer != nil
     }
     guard case .offsetsCommitted(let results, let error) = answer else {
-      Issue.record("no answer to the commit")
-      return
+      return #expect(Bool(false), "no answer to the commit")
     }
     #expect(error == nil)
     #expect(results.map(\.partition) == [partition])
@@ -273,14 +249,12 @@ import Testing
   }
 
   @Test func `a queue signals its wakeup once for what arrives`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers()
     let member = try GroupMember(fixture, group: "readers", topic: topic)
-    let owned = try eventually {
+    try expectEventually {
       try member.serve()
       return !member.owned.isEmpty
     }
-    #expect(owned)
     for round in 0..<20 {
       member.takeAll()
       member.wakeup.clear()
@@ -292,8 +266,7 @@ import Testing
   }
 
   @Test func `assigning without a queue is refused`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers()
     let consumer = try KafkaGroupConsumer(
       fixture.configuration, group: fixture.name("readers"), topics: [topic], wakeup: nil)
     let start = PartitionStart(TopicPartition(topic: topic, partition: 0), offset: 0)
@@ -303,17 +276,14 @@ import Testing
 
   /// As with a thread of librdkafka that does not end: it waits for records that are not given back.
   @Test func `a client that does not end holds its owner up for a moment only`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 3)
+    let (fixture, topic) = try KafkaFixture.numbers(3)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
     var batch = KafkaBatch(capacity: 10)
-    let read = try eventually {
+    try expectEventually {
       try member.serve()
       if let queue = member.queues.first { _ = queue.take(into: &batch, upTo: 10) }
       return batch.count == 3
     }
-    #expect(read)
     let begin = MonotonicClock.milliseconds()
     member.close()
     #expect(MonotonicClock.milliseconds() - begin < 5_000)
@@ -323,16 +293,13 @@ import Testing
   }
 
   @Test func `a member that has lost its place joins again as a new client`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 3)
+    let (fixture, topic) = try KafkaFixture.numbers(3)
     let member = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
     func awaitAssignment(_ count: Int) throws {
-      let isAssigned = try eventually(withinMilliseconds: 30_000) {
+      try expectEventually(withinMilliseconds: 30_000) {
         try member.serve()
         return member.assignments == count && !member.queues.isEmpty
       }
-      #expect(isAssigned)
     }
     try awaitAssignment(1)
     #expect(eventually { member.take(upTo: 10) > 0 })
@@ -345,28 +312,24 @@ import Testing
     #expect(member.consumer.knownEnds([TopicPartition(topic: topic, partition: 0)]).isEmpty)
     try member.consumer.rejoin()
     try awaitAssignment(2)
-    #expect(
-      eventually {
-        _ = member.take(upTo: 10)
-        return member.taken.count >= 6
-      })
+    expectEventually {
+      _ = member.take(upTo: 10)
+      return member.taken.count >= 6
+    }
     let place = TopicPartition(topic: topic, partition: 0)
     #expect(eventually { member.consumer.knownEnds([place]) == [place: 3] })
     member.close()
   }
 
   @Test func `records that were kept outlive their batch`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 1)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 3)
+    let (fixture, topic) = try KafkaFixture.numbers(3)
     let member = try GroupMember(fixture, group: "readers", topic: topic)
     var batch = KafkaBatch(capacity: 10)
-    let read = try eventually {
+    try expectEventually {
       try member.serve()
       if let queue = member.queues.first { _ = queue.take(into: &batch, upTo: 10) }
       return batch.count == 3
     }
-    #expect(read)
     let kept = batch[1]
     batch.keep(1)
     batch.release()

@@ -111,3 +111,22 @@ func produceNumbers(
   }
   guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
 }
+
+extension KafkaFixture {
+  /// A cluster with a topic, and a producer for it.
+  static func producing(
+    _ name: String, _ partitions: Int, embedded: Bool = false
+  ) throws -> (KafkaFixture, KafkaProducer, KafkaTopic) {
+    let fixture = try KafkaFixture(topics: [(name, partitions)], embedded: embedded)
+    let producer = try KafkaProducer(fixture.configuration)
+    return (fixture, producer, try producer.topic(named: fixture.name(name)))
+  }
+
+  /// A cluster with the topic `numbers`, and so many on it.
+  static func numbers(_ count: Int = 0, partitions: Int = 1) throws -> (KafkaFixture, String) {
+    let fixture = try KafkaFixture(topics: [("numbers", partitions)])
+    let topic = fixture.name("numbers")
+    if count > 0 { try produceNumbers(fixture, topic, count) }
+    return (fixture, topic)
+  }
+}

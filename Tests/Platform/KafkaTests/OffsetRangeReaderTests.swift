@@ -16,24 +16,21 @@ import Testing
     var offsets: [OffsetRangeReader.PartitionKey: [Int64]] = [:]
     var ends: Set<OffsetRangeReader.PartitionKey> = []
     var batch = KafkaBatch(capacity: 1_000)
-    #expect(
-      eventually {
-        stretches.poll(into: &batch, timeoutMilliseconds: 20)
-        for index in 0..<batch.count {
-          offsets[stretches.place(of: batch[index]), default: []].append(batch[index].offset)
-        }
-        batch.release()
-        ends.formUnion(stretches.drainFinished())
-        _ = stretches.drainSilent(forMilliseconds: patience)
-        return stretches.isDone
-      })
+    expectEventually {
+      stretches.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count {
+        offsets[stretches.place(of: batch[index]), default: []].append(batch[index].offset)
+      }
+      batch.release()
+      ends.formUnion(stretches.drainFinished())
+      _ = stretches.drainSilent(forMilliseconds: patience)
+      return stretches.isDone
+    }
     return (offsets, ends)
   }
 
   @Test func `exactly the stretches are read`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 3)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 300)
+    let (fixture, topic) = try KafkaFixture.numbers(300, partitions: 3)
     let stretches = try OffsetRangeReader(fixture.configuration)
     defer { stretches.close() }
     func read(_ partition: Int32, _ offsets: Range<Int64>) throws -> OffsetRangeReader.PartitionKey
@@ -107,9 +104,7 @@ import Testing
   /// In librdkafka 2.0.2 a fetcher whose queues are full sleeps for a second, however soon they are emptied: a
   /// reader would get no more each second than what may wait for it.
   @Test func `what may wait does not slow reading down`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 2)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 100_000)
+    let (fixture, topic) = try KafkaFixture.numbers(100_000, partitions: 2)
     let stretches = try OffsetRangeReader(fixture.configuration)
     defer { stretches.close() }
     for partition in 0..<2 as Range<Int32> {

@@ -9,32 +9,25 @@ import Testing
 /// Records that the broker refuses, and topics that are not there.
 extension ProducerTests {
   @Test func `a record that is too large is refused and the rest goes on`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1)
     let large = [UInt8](repeating: 65, count: 2_000_000)
     let result = large.withUnsafeBytes {
       producer.produce(topic, key: UnsafeRawBufferPointer(start: nil, count: 0), value: $0, tag: 1)
     }
     guard case .refused(let error) = result else {
-      Issue.record("a record of 2 MB was accepted")
-      return
+      return #expect(Bool(false), "a record of 2 MB was accepted")
     }
     #expect(error.name == "MSG_SIZE_TOO_LARGE")
     try fixture.produce(producer, topic, key: nil, value: "small")
   }
 
   @Test func `a record that the broker refuses comes back refused`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     // In its batch, and alone.
     fixture.broker!.inject([.invalidRecord, .invalidRecord], into: .produce)
     _ = produceOne(7, producer, topic)
     #expect(producer.flush(timeoutMilliseconds: 10_000))
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    var deliveries = producer.drainDeliveries()
     try #require(deliveries.count == 1)
     #expect(deliveries[0].tag == 7)
     #expect(deliveries[0].refused?.name == "INVALID_RECORD")
@@ -47,10 +40,7 @@ extension ProducerTests {
 
   /// Access rights are taken away and given back by people: records wait for it, and the producer is full meanwhile.
   @Test func `a lack of authorisation is waited out`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     let refusals = Array(repeating: EmbeddedBroker.Fault.topicNotAuthorized, count: 4)
     fixture.broker!.inject(refusals, into: .produce)
     _ = produceOne(7, producer, topic)
@@ -66,13 +56,9 @@ extension ProducerTests {
     #expect(deliveries.compactMap { $0.refused?.name } == [])
   }
 
-  @Test func `records that Kafka refuses are named with their topic, also between two attempts`()
-    throws
-  {
-    let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
-    KafkaLog.silence()
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+  @Test
+  func `records that Kafka refuses are named with their topic, also between two attempts`() throws {
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 2, embedded: true)
     fixture.broker!.inject(Array(repeating: .topicNotAuthorized, count: 8), into: .produce)
     _ = produceOne(7, producer, topic)
     var deliveries: [Delivery] = []
@@ -88,7 +74,6 @@ extension ProducerTests {
   /// A topic that was deleted and is made again: what was on its way, and what comes meanwhile, waits for it.
   @Test func `a topic that is not there is waited for`() throws {
     let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
-    KafkaLog.silence()
     let broker = fixture.broker!
     var configuration = fixture.configuration
     // librdkafka believes in a topic that it has just been told of for 30 s, whatever the brokers say.
@@ -101,7 +86,7 @@ extension ProducerTests {
     var tags: [UInt: Int] = [:]
     var deliveries: [Delivery] = []
     var accepted = 0
-    let isWaiting = eventually {
+    expectEventually {
       // One at a time: the embedded broker takes later sequence numbers after it refused an earlier one, and
       // librdkafka concludes that it has the earlier one, too.
       if producer.outstanding == 0, case .queued = produceOne(accepted, producer, topic) {
@@ -110,7 +95,6 @@ extension ProducerTests {
       deliveries += producer.drainDeliveries()
       return producer.trouble != nil
     }
-    #expect(isWaiting)
     #expect(producer.isFull)
     #expect(producer.trouble?.topics == [fixture.name("things")])
     #expect(producer.trouble?.error.remedy?.contains("topics create") == true)
@@ -142,11 +126,10 @@ extension ProducerTests {
     let number = Int(try #require(deliveries.first { $0.partition > 0 }).tag)
     broker!.inject(Array(repeating: .topicNotAuthorized, count: 100), into: .produce)
     _ = produceOne(number, producer, topic)
-    let isHeld = eventually(pauseMilliseconds: 1) {
+    expectEventually(pauseMilliseconds: 1) {
       deliveries += producer.drainDeliveries()
       return producer.trouble != nil
     }
-    #expect(isHeld)
     let port = try #require(bootstrap.split(separator: ":").last.flatMap { UInt16($0) })
     broker = nil
     broker = try EmbeddedBroker([.init("things", partitions: 1)], port: port)
@@ -183,7 +166,6 @@ extension ProducerTests {
   /// A topic may take less than a batch holds: then it takes the records one by one, in their order.
   @Test func `the records of a batch that is too large are produced one by one`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
     var configuration = fixture.configuration
     configuration.producer = [("linger.ms", "100")]
     let producer = try KafkaProducer(configuration)
@@ -191,8 +173,7 @@ extension ProducerTests {
     fixture.broker!.inject([.messageTooLarge], into: .produce)
     for number in 0..<10 { _ = produceOne(number, producer, topic) }
     #expect(producer.flush(timeoutMilliseconds: 20_000))
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    let deliveries = producer.drainDeliveries()
     #expect(deliveries.map(\.tag) == Array(0..<10))
     #expect(deliveries.allSatisfy { $0.refused == nil })
     let stored = try fixture.read(fixture.name("things"), count: 10)
@@ -200,10 +181,7 @@ extension ProducerTests {
   }
 
   @Test func `a refused record comes back with its content`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     fixture.broker!.inject([.messageTooLarge, .messageTooLarge], into: .produce)
     let headers = [KafkaHeader("reason", "because")]
     Array("key".utf8).withUnsafeBytes { key in
@@ -212,8 +190,7 @@ extension ProducerTests {
       }
     }
     #expect(producer.flush(timeoutMilliseconds: 10_000))
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    var deliveries = producer.drainDeliveries()
     #expect(deliveries.map(\.refused?.name) == ["MSG_SIZE_TOO_LARGE"])
     let record = try #require(producer.refusedRecord(7))
     #expect(record.key == Array("key".utf8) && record.value == Array("value".utf8))

@@ -8,9 +8,7 @@ import Testing
 
 @Suite struct ProducerTests {
   @Test func `a record is read back with key value headers and timestamp`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 3)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 3)
     let before = WallClock.milliseconds()
     let headers = [KafkaHeader("reason", "because"), KafkaHeader("empty", "")]
     try fixture.produce(producer, topic, key: "k", value: "v", headers: headers)
@@ -23,9 +21,7 @@ import Testing
   }
 
   @Test func `no key no value and empty ones stay what they are`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)])
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1)
     try fixture.produce(producer, topic, key: nil, value: "keyless")
     try fixture.produce(producer, topic, key: "gone", value: nil)
     try fixture.produce(producer, topic, key: "k", value: "")
@@ -47,9 +43,8 @@ import Testing
     #expect(producer.outstandingBytes == 0)
   }
 
-  @Test func `records without a key that are to be spread are not all sent to one partition`()
-    throws
-  {
+  @Test
+  func `records without a key that are to be spread are not all sent to one partition`() throws {
     let fixture = try KafkaFixture(topics: [("things", 12)])
     var configuration = fixture.configuration
     configuration.preferSpreading()
@@ -65,10 +60,7 @@ import Testing
   }
 
   @Test func `transient errors and dropped connections lose nothing`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
-    KafkaLog.silence()
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 2, embedded: true)
     fixture.broker!.inject(
       [.notLeader, .requestTimedOut, .disconnect, .notEnoughReplicas], into: .produce)
     let tags = try produce(2_000, producer, topic)
@@ -78,10 +70,7 @@ import Testing
   }
 
   @Test func `a fatal error replaces the client and nothing is lost`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 3)], embedded: true)
-    KafkaLog.silence()
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 3, embedded: true)
     var tags: [UInt: Int] = [:]
     try produce(0..<3_000, producer, topic, &tags) { number in
       if number == 1_000 || number == 2_000 { producer.injectFatalError() }
@@ -95,7 +84,6 @@ import Testing
 
   @Test func `records held through a fatal error keep their order headers and tombstones`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
     var configuration = fixture.configuration
     configuration.producer = [("linger.ms", "60000")]
     let producer = try KafkaProducer(configuration)
@@ -132,11 +120,10 @@ import Testing
       producer.sendPromptly()
       var deliveries: [Delivery] = []
       let start = MonotonicClock.milliseconds()
-      let isAnswered = eventually {
+      expectEventually {
         deliveries += producer.drainDeliveries()
         return !deliveries.isEmpty
       }
-      #expect(isAnswered)
       if MonotonicClock.milliseconds() - start < 1_500 { quick += 1 }
     }
     #expect(quick >= 2)
@@ -147,8 +134,7 @@ import Testing
     let producer = try lingering(fixture, milliseconds: 60_000)
     let topic = try producer.topic(named: fixture.name("things"))
     submit(0, producer, topic)
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    var deliveries = producer.drainDeliveries()
     submit(1, producer, topic)
     producer.sendPromptly()
     letPass(milliseconds: 100)
@@ -171,10 +157,7 @@ import Testing
   }
 
   @Test func `a sequence error of the broker loses nothing`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     fixture.broker!.inject([.outOfOrderSequence, .unknownProducer], into: .produce)
     let tags = try produce(500, producer, topic)
     #expect(Set(tags.keys) == Set(0..<500))
@@ -197,16 +180,12 @@ import Testing
     #expect(producer.flush(timeoutMilliseconds: 10_000))
     #expect(!producer.isFull)
     guard case .queued = produceOne(1, producer, topic) else {
-      Issue.record("a producer with room refused a record")
-      return
+      return #expect(Bool(false), "a producer with room refused a record")
     }
   }
 
   @Test func `an outage of the broker is waited out`() throws {
-    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
-    KafkaLog.silence()
-    let producer = try KafkaProducer(fixture.configuration)
-    let topic = try producer.topic(named: fixture.name("things"))
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     try fixture.produce(producer, topic, key: nil, value: "before")
     fixture.broker!.setDown()
     _ = produceOne(1, producer, topic)

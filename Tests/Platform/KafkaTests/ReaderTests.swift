@@ -25,20 +25,18 @@ import Testing
         }
       }
     }
-    #expect(
-      eventually {
-        poll()
-        return table.isCaughtUp
-      })
+    expectEventually {
+      poll()
+      return table.isCaughtUp
+    }
     #expect(content.count == 9)
     #expect(content["k3"] == nil)
     #expect(content["k9"] == "v29")
     try fixture.produce(producer, handle, key: "k3", value: "again")
-    #expect(
-      eventually {
-        poll()
-        return content["k3"] == "again"
-      })
+    expectEventually {
+      poll()
+      return content["k3"] == "again"
+    }
     #expect(table.rebuilds == 0)
     table.close()
   }
@@ -47,23 +45,20 @@ import Testing
     let fixture = try KafkaFixture()
     let topic = try fixture.createTopic("table", partitions: 2, compacted: true)
     let table = try KafkaTable(fixture.configuration, topic: topic)
-    #expect(
-      eventually {
-        table.poll(timeoutMilliseconds: 20) { _, _ in }
-        return table.isCaughtUp
-      })
+    expectEventually {
+      table.poll(timeoutMilliseconds: 20) { _, _ in }
+      return table.isCaughtUp
+    }
     table.close()
   }
 
   @Test func `a tail from the end sees only what comes afterwards`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 2)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 100)
+    let (fixture, topic) = try KafkaFixture.numbers(100, partitions: 2)
     let tail = try KafkaTail(fixture.configuration, topic: topic, from: .end)
     try produceNumbers(fixture, topic, 5, from: 100)
     var batch = KafkaBatch(capacity: 100)
     var seen: Set<String> = []
-    let complete = eventually {
+    expectEventually {
       _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
       for index in 0..<batch.count {
         seen.insert(String(decoding: batch[index].value, as: UTF8.self))
@@ -71,7 +66,6 @@ import Testing
       batch.release()
       return seen.count >= 5
     }
-    #expect(complete)
     #expect(seen == ["100", "101", "102", "103", "104"])
     #expect(tail.missed == 0)
     tail.close()
@@ -102,24 +96,22 @@ import Testing
     var batch = KafkaBatch(capacity: 100)
     var last: Int64 = -1
     var count = 0
-    let complete = eventually {
+    expectEventually {
       _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
       for index in 0..<batch.count { last = max(last, batch[index].offset) }
       count += batch.count
       batch.release()
       return last == Int64(total - 1)
     }
-    #expect(complete)
     #expect(count + tail.missed == total)
     tail.close()
     // A reader that comes after the drop from offset 0 is told as well.
     let late = try KafkaTail(fixture.configuration, topic: topic, from: .offsets([0: 0]))
-    let told = eventually {
+    expectEventually {
       _ = late.poll(into: &batch, timeoutMilliseconds: 20)
       batch.release()
       return late.missed > 0
     }
-    #expect(told)
     #expect(late.missed == Int(marks.low))
     late.close()
   }
@@ -189,9 +181,7 @@ import Testing
   }
 
   @Test func `the watermarks of many partitions come in the order asked for`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 3)])
-    let topic = fixture.name("numbers")
-    try produceNumbers(fixture, topic, 100)
+    let (fixture, topic) = try KafkaFixture.numbers(100, partitions: 3)
     let admin = try KafkaAdmin(fixture.configuration)
     let partitions = [2, 0, 1].map { TopicPartition(topic: topic, partition: Int32($0)) }
     let together = try admin.watermarks(partitions, timeoutMilliseconds: 5_000)

@@ -14,28 +14,25 @@ import Testing
 struct StaticMembershipTests {
   @Test func `a member with a name gets its partitions back and the others notice nothing`() throws
   {
-    let fixture = try KafkaFixture(topics: [("numbers", 4)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers(partitions: 4)
     let stays = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
     var leaves: GroupMember? = try GroupMember(
       fixture, group: "readers", topic: topic, instanceID: "two")
-    let isDivided = try eventually(withinMilliseconds: 30_000) {
+    try expectEventually(withinMilliseconds: 30_000) {
       try stays.serve()
       try leaves?.serve()
       return stays.owned.count == 2 && leaves?.owned.count == 2
     }
-    #expect(isDivided)
     let before = Set(leaves?.owned ?? [])
     let revocations = stays.revocations
     leaves?.close()
     leaves = nil
     let again = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "two")
-    let isBack = try eventually(withinMilliseconds: 5_000) {
+    try expectEventually(withinMilliseconds: 5_000) {
       try stays.serve()
       try again.serve()
       return again.owned.count == 2
     }
-    #expect(isBack)
     #expect(Set(again.owned) == before)
     #expect(stays.revocations == revocations)
     again.close()
@@ -43,21 +40,18 @@ struct StaticMembershipTests {
   }
 
   @Test func `a second process with the same name ends the first`() throws {
-    let fixture = try KafkaFixture(topics: [("numbers", 2)])
-    let topic = fixture.name("numbers")
+    let (fixture, topic) = try KafkaFixture.numbers(partitions: 2)
     let first = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
-    let isAlone = try eventually(withinMilliseconds: 30_000) {
+    try expectEventually(withinMilliseconds: 30_000) {
       try first.serve()
       return first.owned.count == 2
     }
-    #expect(isAlone)
     let second = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
-    let isFenced = try eventually(withinMilliseconds: 30_000) {
+    try expectEventually(withinMilliseconds: 30_000) {
       try first.serve()
       try second.serve()
       return first.errors.contains(where: \.isFatal)
     }
-    #expect(isFenced)
     first.close()
     second.close()
   }

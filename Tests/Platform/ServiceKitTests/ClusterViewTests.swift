@@ -12,9 +12,8 @@ import Testing
 @Suite(.serialized) struct ClusterViewTests {
   init() { KafkaLog.silence() }
 
-  @Test func `a broker that accepts connections and never answers is waited for until a stop`()
-    throws
-  {
+  @Test
+  func `a broker that accepts connections and never answers is waited for until a stop`() throws {
     let mute = try Socket.listening(on: .loopback(port: 0))
     let wait = try ClusterWaitThread(
       KafkaConfiguration(bootstrap: "127.0.0.1:\(mute.localAddress!.port)", clientID: "test"))

@@ -11,9 +11,8 @@ import Testing
 @Suite struct ClusterWatchTests {
   private final class Heard: Sendable { let changes = Mutex<[TopicChange]>([]) }
 
-  @Test func `a running service logs partitions that were added, and topics that are gone`()
-    throws
-  {
+  @Test
+  func `a running service logs partitions that were added, and topics that are gone`() throws {
     let fixture = try KafkaFixture(topics: [("more", 4), ("fewer", 1), ("same", 2)])
     let context = try ServiceContext.test()
     let heard = Heard()

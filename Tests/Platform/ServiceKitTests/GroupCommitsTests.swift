@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Kafka
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import ServiceKit
@@ -18,8 +19,7 @@ import Testing
 
   private func results(refused: Set<Int32>) -> [CommitResult] {
     partitions.map {
-      CommitResult(
-        partition: $0, offset: 9, error: refused.contains($0.partition) ? refusal : nil)
+      CommitResult(partition: $0, offset: 9, error: refused.contains($0.partition) ? refusal : nil)
     }
   }
 

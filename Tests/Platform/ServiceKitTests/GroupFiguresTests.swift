@@ -86,11 +86,9 @@ import Testing
       return Dictionary(uniqueKeysWithValues: found.map { ($0.labels[0], $0.value) })
     }
     #expect(
-      values("martlet_kafka_group_partitions_expected")
-        == ["one": .integer(6), "two": .integer(6)])
+      values("martlet_kafka_group_partitions_expected") == ["one": .integer(6), "two": .integer(6)])
     #expect(
-      values("martlet_kafka_group_partitions_assigned")
-        == ["one": .integer(0), "two": .integer(1)])
+      values("martlet_kafka_group_partitions_assigned") == ["one": .integer(0), "two": .integer(1)])
   }
 
   private struct MissingSeries: Error {}

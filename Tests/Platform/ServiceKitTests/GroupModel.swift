@@ -100,9 +100,7 @@ final class GroupModel: GroupClient {
   }
 
   /// A record was read and completed.
-  func complete(_ partition: TopicPartition, _ offset: Int64) {
-    done[partition]?.insert(offset)
-  }
+  func complete(_ partition: TopicPartition, _ offset: Int64) { done[partition]?.insert(offset) }
 
   func isDone(_ partition: TopicPartition, _ offset: Int64) -> Bool {
     done[partition]?.contains(offset) == true

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Kafka
 import Random
+import TestSupport
 import Testing
 
 @testable import ConsumerGroup
@@ -46,9 +47,8 @@ import Testing
     #expect(world.session.isAssigned)
   }
 
-  @Test func `one that is told again and again that its name is another's ends, and says so`()
-    throws
-  {
+  @Test
+  func `one that is told again and again that its name is another's ends, and says so`() throws {
     var world = try SessionWorld(seed: 1, name: "one")
     for turn in 0..<FencedMember.attempts {
       try world.assign()
@@ -164,8 +164,7 @@ private struct SessionWorld {
   }
 
   private mutating func read() {
-    guard session.isAssigned, let partition = anyPlace()
-    else { return }
+    guard session.isAssigned, let partition = anyPlace() else { return }
     for _ in 0..<random.below(4) {
       let offset = places[partition]!.ledger.nextOffset
       if places[partition]!.ledger.received(offset) == .new {
@@ -244,12 +243,9 @@ private struct SessionWorld {
         } ?? []
       let (resume, isNews, _) = memory.resume(entry.partition, committed: entry.offset, map: map)
       resumes[entry.partition] = resume
-      starts.append(
-        GroupStart(entry.partition, committed: entry.offset, resume, isNews: isNews))
+      starts.append(GroupStart(entry.partition, committed: entry.offset, resume, isNews: isNews))
     }
-    guard session.begin(starts, now: now) else {
-      return session.handOver(to: &memory)
-    }
+    guard session.begin(starts, now: now) else { return session.handOver(to: &memory) }
     isResuming = false
     for (partition, resume) in resumes { place(partition, resume, assignment.epoch) }
   }

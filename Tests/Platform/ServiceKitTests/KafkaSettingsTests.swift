@@ -2,14 +2,14 @@
 import Kafka
 import ServiceKit
 import Settings
+import TestSupport
 import Testing
 
 @Suite struct KafkaSettingsTests {
   private let table = SettingTable([CommonSettings.kafka.setting], kafkaProperties: true)
 
   private func configuration(_ arguments: [String]) throws(SettingErrors) -> KafkaConfiguration {
-    let values = try table.read(try CommandLineFlags(arguments, for: table))
-    return try KafkaConfiguration(values, clientID: "test")
+    try KafkaConfiguration(table.values(arguments), clientID: "test")
   }
 
   @Test func `bootstrap addresses and properties reach the clients' configuration`() throws {

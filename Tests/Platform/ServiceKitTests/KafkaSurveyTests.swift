@@ -18,8 +18,7 @@ import Testing
     for topic in names.all where topic.name != missing.map({ fixture.name($0) }) {
       let isSet = topic.name != unset.map { fixture.name($0) }
       try fixture.broker?.createTopic(
-        .init(
-          topic.name, partitions: Int(topic.partitions), settings: isSet ? topic.settings : []))
+        .init(topic.name, partitions: Int(topic.partitions), settings: isSet ? topic.settings : []))
     }
     return (fixture, names)
   }

@@ -35,16 +35,14 @@ import Testing
     try MetricPage(client.get(server.url + "/metrics").text).values(name).first?.value
   }
 
-  @Test func `a process is not ready from 10 s without an acknowledgement on, until it comes`()
-    throws
-  {
+  @Test
+  func `a process is not ready from 10 s without an acknowledgement on, until it comes`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     let producer = try KafkaProducer(fixture.configuration)
     var watch = ProducerWatch(context)
     let topic = try producer.topic(named: fixture.name("things"))
     // As of a broker with fewer replicas in sync than min.insync.replicas.
-    fixture.broker!.inject(
-      Array(repeating: .notEnoughReplicas, count: 10_000), into: .produce)
+    fixture.broker!.inject(Array(repeating: .notEnoughReplicas, count: 10_000), into: .produce)
     #expect(isQueued(producer.produce(topic, key: nil, value: [1], tag: 1)))
     for second in 0...9 {
       _ = producer.drainDeliveries()
@@ -58,10 +56,7 @@ import Testing
     #expect(try readiness() == "503 Kafka has not acknowledged a record for 12 s")
     #expect(try metric("martlet_kafka_unacknowledged_seconds") == 12)
     fixture.broker!.clearFaults(of: .produce)
-    #expect(
-      eventually {
-        !producer.drainDeliveries().isEmpty
-      })
+    expectEventually { !producer.drainDeliveries().isEmpty }
     watch.turn(producer, now: 13_000)
     #expect(try readiness() == "200" && metric("martlet_kafka_unacknowledged_seconds") == 0)
   }

@@ -27,13 +27,12 @@ import Testing
     #expect(MonotonicClock.milliseconds() - begin < UInt64(slowness))
     fixture.broker!.setRoundTrip(milliseconds: 0)
     var known: Set<TopicPartition> = []
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        // What a broker did not answer in time is missing, and is asked for again.
-        guard let ends = alarm.drainAnswer() else { return false }
-        known.formUnion(ends.keys)
-        if known.count < partitions.count { alarm.ask(partitions) }
-        return known.count == partitions.count
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      // What a broker did not answer in time is missing, and is asked for again.
+      guard let ends = alarm.drainAnswer() else { return false }
+      known.formUnion(ends.keys)
+      if known.count < partitions.count { alarm.ask(partitions) }
+      return known.count == partitions.count
+    }
   }
 }

@@ -35,9 +35,7 @@ import Testing
       context.rights.begin(rights, user: nil)
     }
 
-    var obstacle: String? {
-      context.status.obstacles.first { $0.condition == "rights" }?.reason
-    }
+    var obstacle: String? { context.status.obstacles.first { $0.condition == "rights" }?.reason }
   }
 
   /// Each right of the table to see or to read a topic. Of a topic that is read and written the other right still shows
@@ -97,9 +95,8 @@ import Testing
     #expect(listing.sizes.keys.sorted() == [place.names.providerTokens])
   }
 
-  @Test func `a producer that may write to none of its topics says so before its first record`()
-    throws
-  {
+  @Test
+  func `a producer that may write to none of its topics says so before its first record`() throws {
     let place = try Place(.signer)
     let topic = KafkaRight.Resource.topic(place.names.providerTokens)
     place.user.revoke(.write, topic)
@@ -112,20 +109,18 @@ import Testing
       deliveries += producer.drainDeliveries()
       watch.turn(producer, now: MonotonicClock.milliseconds())
     }
-    #expect(
-      eventually {
-        turn()
-        return place.obstacle == "needs Write on topic \(place.names.providerTokens)"
-      })
+    expectEventually {
+      turn()
+      return place.obstacle == "needs Write on topic \(place.names.providerTokens)"
+    }
     #expect(counter("refused_by_kafka", place) > 0 && counter("producers_refused", place) == 1)
     place.user.grant(.write, topic)
     var isHanded = false
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        turn()
-        if !isHanded, case .queued = produce("x", producer, output) { isHanded = true }
-        return place.obstacle == nil && !deliveries.isEmpty
-      })
+    expectEventually(withinMilliseconds: 30_000) {
+      turn()
+      if !isHanded, case .queued = produce("x", producer, output) { isHanded = true }
+      return place.obstacle == nil && !deliveries.isEmpty
+    }
     #expect(deliveries.first?.refused == nil)
   }
 

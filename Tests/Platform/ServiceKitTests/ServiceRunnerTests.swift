@@ -251,9 +251,7 @@ private enum WriteService: Service {
 
   @Test func `a mistyped command gets one line with the nearest one`() {
     func problem(_ arguments: String...) -> String {
-      let given = CommandList(
-        program: "post", summary: "", commands
-      ).answer(arguments, width: 80)
+      let given = CommandList(program: "post", summary: "", commands).answer(arguments, width: 80)
       #expect(given.status == 2 && given.output.isEmpty)
       return given.error
     }

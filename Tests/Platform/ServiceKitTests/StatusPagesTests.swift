@@ -5,7 +5,6 @@ import HTTPClient
 import JSON
 import ServiceKit
 import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -39,8 +38,7 @@ import Testing
     context.status.set("partitions", obstacle: "has no partitions")
     context.status.set("provider-tokens", obstacle: "no provider token for credential A")
     context.status.set("provider-tokens", obstacle: "no provider token for credential B")
-    #expect(
-      try reasons() == (503, ["has no partitions", "no provider token for credential B"]))
+    #expect(try reasons() == (503, ["has no partitions", "no provider token for credential B"]))
     context.status.set("partitions", obstacle: nil)
     context.status.set("provider-tokens", obstacle: nil)
     #expect(try reasons() == (200, []))

@@ -8,9 +8,8 @@ import Testing
 @testable import ServiceKit
 
 @Suite struct TaggedProducerTests {
-  @Test func `an answer brings back what the record is, and says why Kafka does not take it`()
-    throws
-  {
+  @Test
+  func `an answer brings back what the record is, and says why Kafka does not take it`() throws {
     let fixture = try KafkaFixture(embedded: true)
     try fixture.createTopic("receipts", partitions: 1)
     let producer = try TaggedProducer<String>(fixture.configuration)
@@ -19,11 +18,10 @@ import Testing
     fixture.broker!.inject(Array(repeating: .messageTooLarge, count: 2), into: .produce)
     #expect(try producer.produce(topic, key: nil, value: [1], as: "refused"))
     var answers: [TaggedProducer<String>.Answer] = []
-    #expect(
-      eventually {
-        answers += producer.drainAnswers()
-        return answers.count == 1
-      })
+    expectEventually {
+      answers += producer.drainAnswers()
+      return answers.count == 1
+    }
     #expect(answers.first?.tag == "refused" && answers.first?.refused != nil)
     #expect(answers.first?.problem?.contains("a record of 1 bytes") == true)
     #expect(try producer.produce(topic, key: [2], value: nil, as: "tombstone"))

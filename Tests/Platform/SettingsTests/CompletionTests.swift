@@ -33,9 +33,7 @@ import Testing
     #expect(next("up", "--no-") == ["--no-verify"])
     #expect(next("up", "--check") == ["--check-config", "--check"])
     #expect(next("letters", "list", "--loops") == [])
-    #expect(
-      completion.answer(["up", "--lo"])
-        == .words([.init(text: "--loops", note: "Threads")]))
+    #expect(completion.answer(["up", "--lo"]) == .words([.init(text: "--loops", note: "Threads")]))
     #expect(completion.answer(["u"]) == .words([.init(text: "up", note: "Runs everything")]))
   }
 

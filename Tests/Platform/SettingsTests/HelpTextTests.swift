@@ -30,8 +30,7 @@ import Testing
   @Test func `a paragraph keeps every word`() {
     let words = (1...50).map { String(repeating: "x", count: $0 % 9 + 1) }
     for width in [1, 8, 20, 400] {
-      let lines = Paragraph.wrap(
-        words.joined(separator: " "), indent: 2, hanging: 4, width: width)
+      let lines = Paragraph.wrap(words.joined(separator: " "), indent: 2, hanging: 4, width: width)
       #expect(lines.joined(separator: " ").split(separator: " ").map(String.init) == words)
       #expect(lines[0].hasPrefix("  x") && lines.dropFirst().allSatisfy { $0.hasPrefix("    x") })
     }

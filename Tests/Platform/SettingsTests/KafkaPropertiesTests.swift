@@ -13,12 +13,10 @@ import Testing
 
   @Test func `any property passes through from each source`() throws {
     let kafka = try read(
-      ["--kafka.linger.ms=5"],
-      environment: ["MARTLET_KAFKA_SECURITY_PROTOCOL": "sasl_ssl"],
+      ["--kafka.linger.ms=5"], environment: ["MARTLET_KAFKA_SECURITY_PROTOCOL": "sasl_ssl"],
       file: "kafka.socket.keepalive.enable = true")
     let pairs = kafka.common.map { "\($0.name)=\($0.value)" }
-    #expect(
-      pairs == ["socket.keepalive.enable=true", "security.protocol=sasl_ssl", "linger.ms=5"])
+    #expect(pairs == ["socket.keepalive.enable=true", "security.protocol=sasl_ssl", "linger.ms=5"])
   }
 
   @Test func `a stronger source replaces a property of the same name`() throws {

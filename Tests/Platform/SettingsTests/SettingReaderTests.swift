@@ -68,9 +68,8 @@ let sampleTable = SettingTable(
     #expect(all.isGiven("loops"))
   }
 
-  @Test func `flags take their value after a blank or an equals sign, and the last one counts`()
-    throws
-  {
+  @Test
+  func `flags take their value after a blank or an equals sign, and the last one counts`() throws {
     #expect(try read(["--loops=5"]).written("loops") == "5")
     #expect(try read(["--loops", "5", "--loops", "6"]).written("loops") == "6")
     #expect(try read(["--password=a=b"]).written("password") == "a=b")
@@ -163,8 +162,7 @@ let sampleTable = SettingTable(
 
   @Test func `a wrong value names the setting, its source and what would be right`() {
     #expect(
-      refusal(["--loops=0"])
-        == "loops (flag): must be a whole number from 1 to 64, not \"0\"")
+      refusal(["--loops=0"]) == "loops (flag): must be a whole number from 1 to 64, not \"0\"")
     #expect(
       refusal(environment: ["MARTLET_LOOPS": "x"])
         == "loops (environment MARTLET_LOOPS): must be a whole number from 1 to 64, not \"x\"")
@@ -180,8 +178,7 @@ let sampleTable = SettingTable(
   }
 
   @Test func `a file line must be name = value, and no name stands twice`() {
-    #expect(
-      refusal(file: "loops\n") == "m.properties:1: must be a line of the form name = value")
+    #expect(refusal(file: "loops\n") == "m.properties:1: must be a line of the form name = value")
     #expect(
       refusal(file: "loops=1\nloops=2")
         == "loops (m.properties:2): occurs twice; the first is on line 1")

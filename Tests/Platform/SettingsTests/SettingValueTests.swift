@@ -42,9 +42,7 @@ import Testing
   }
 
   @Test(arguments: ["", "KiB", "64 KiB", "64kb", "-1", "1.5MiB", "9999999999999GiB"])
-  func `any other text is no size`(text: String) {
-    #expect(ByteCountText.bytes(of: text) == nil)
-  }
+  func `any other text is no size`(text: String) { #expect(ByteCountText.bytes(of: text) == nil) }
 
   @Test(arguments: [0, 1, 200, 999, 1_000, 1_500, 60_000, 90_000, 3_600_000, 86_400_000])
   func `a time is printed in its largest whole unit and reads back`(milliseconds: Int64) {

@@ -12,12 +12,9 @@ import Testing
   private func inspected(_ certificate: IssuedCertificate, _ body: (String, String) -> Void) throws
   {
     try withFolder { folder in
-      try certificate.write(
-        certificate: "\(folder)/certificate.pem", key: "\(folder)/key.pem")
+      try certificate.write(certificate: "\(folder)/certificate.pem", key: "\(folder)/key.pem")
       try File.write("\(folder)/root.pem", authority.certificatePEM)
-      let text = openssl(
-        "x509 -in \(folder)/certificate.pem -noout -text -nameopt RFC2253"
-      ).output
+      let text = openssl("x509 -in \(folder)/certificate.pem -noout -text -nameopt RFC2253").output
       body(folder, text)
     }
   }

@@ -44,13 +44,9 @@ import Testing
 
   @Test func `a list is read as Linux keeps it`() {
     let bytes: [UInt8] = [
-      2, 0, 0, 0,
-      1, 0, 6, 0, 255, 255, 255, 255,
-      2, 0, 4, 0, 0x32, 0xEF, 0, 0,
-      4, 0, 0, 0, 255, 255, 255, 255,
-      8, 0, 4, 0, 100, 0, 0, 0,
-      16, 0, 4, 0, 255, 255, 255, 255,
-      32, 0, 0, 0, 255, 255, 255, 255,
+      2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0x32, 0xEF, 0, 0, 4, 0, 0, 0, 255,
+      255, 255, 255, 8, 0, 4, 0, 100, 0, 0, 0, 16, 0, 4, 0, 255, 255, 255, 255, 32, 0, 0, 0, 255,
+      255, 255, 255,
     ]
     #expect(
       FileExposure.grants(bytes) == [
@@ -62,9 +58,8 @@ import Testing
     #expect(FileExposure.grants([3, 0, 0, 0]) == nil)
   }
 
-  @Test func `a file is written under a name that nobody can prepare, and its draft is gone`()
-    throws
-  {
+  @Test
+  func `a file is written under a name that nobody can prepare, and its draft is gone`() throws {
     let folder = TemporaryFolder()
     let path = folder.file("x")
     // What the draft was once called, prepared as a link to somebody's file.

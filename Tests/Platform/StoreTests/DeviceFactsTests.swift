@@ -17,8 +17,7 @@ import Testing
       environment: number % 2 == 0 ? .sandbox : .production)
   }
 
-  private let mark = DeviceState.Mark(
-    since: 5, aliveFrom: 6, reason: "Unregistered", recordedAt: 7)
+  private let mark = DeviceState.Mark(since: 5, aliveFrom: 6, reason: "Unregistered", recordedAt: 7)
 
   @Test(arguments: DatabaseKind.allCases)
   func `details and history come back as they were written`(kind: DatabaseKind) throws {
@@ -27,8 +26,7 @@ import Testing
     var state = DeviceState()
     let details = DeviceDetails(
       pushType: "voip", user: "ann \"x\" {,}", locale: "en_GB", appVersion: "1.2", bundle: "b",
-      model: "iPhone17,1", timeZone: "Europe/Zurich", tags: "german vip",
-      activity: "order-1")
+      model: "iPhone17,1", timeZone: "Europe/Zurich", tags: "german vip", activity: "order-1")
     state.apply(.registered(at: 1))
     state.apply(mark)
     state.apply(.registered(at: 9), details)

@@ -56,9 +56,7 @@ import Testing
   @Test(arguments: DatabaseKind.allCases)
   func `a suspicion goes with its device`(kind: DatabaseKind) throws {
     let store = try TokenStore(try kind.location(in: folder), now: 1)
-    let devices = ["aa", "bb"].map {
-      DeviceKey(token: $0, app: "a", environment: .production)
-    }
+    let devices = ["aa", "bb"].map { DeviceKey(token: $0, app: "a", environment: .production) }
     for device in devices {
       try store.put(
         device, Suspicion(firstAt: 1, lastAt: 2, lastSentAt: 1, count: 1, reason: "BadDeviceToken"))

@@ -92,9 +92,8 @@ import Testing
     #expect(filesWith(tag) == [])
   }
 
-  @Test func `what a process that was killed left in the log is not there after the next start`()
-    throws
-  {
+  @Test
+  func `what a process that was killed left in the log is not there after the next start`() throws {
     let name = "Ann-Example-of-Nowhere"
     let reader: Database
     do {

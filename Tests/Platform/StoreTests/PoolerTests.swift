@@ -64,8 +64,7 @@ import Testing
     #expect(throws: StoreError.self) { try reader.execute("DELETE FROM devices") }
     // What an application of somebody else would find in the pool.
     for _ in 0..<4 {
-      #expect(
-        try raw.numbers("SELECT count(*) FROM pg_catalog.pg_prepared_statements")?[0] == 0)
+      #expect(try raw.numbers("SELECT count(*) FROM pg_catalog.pg_prepared_statements")?[0] == 0)
       #expect(
         try raw.numbers(
           """
@@ -79,9 +78,8 @@ import Testing
     #expect(try straight.integer("SELECT count(*) FROM devices") == Int64(count))
   }
 
-  @Test func `what another program has set for a pooler's connection does not stop the writer`()
-    throws
-  {
+  @Test
+  func `what another program has set for a pooler's connection does not stop the writer`() throws {
     let server = try PostgresServer()
     _ = try server.newDatabase("poisoned")
     let location = try server.pool("poisoned")

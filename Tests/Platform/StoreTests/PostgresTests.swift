@@ -82,9 +82,7 @@ import Testing
     let error = #expect(throws: StoreError.self) { try TokenStore(location, now: 1) }
     #expect(error?.isTemporary == false)
     #expect(error?.description.contains("of another program; name another database") == true)
-    #expect(
-      try other.integer(
-        "SELECT count(*) FROM pg_tables WHERE schemaname = 'martlet'") == 1)
+    #expect(try other.integer("SELECT count(*) FROM pg_tables WHERE schemaname = 'martlet'") == 1)
     // Tables of others elsewhere in the database are none of our business.
     let shared = try PostgresServer.database("shared")
     try Database(shared, isReadOnly: false, busyTimeout: 1_000).execute(
@@ -101,9 +99,8 @@ import Testing
     #expect(error?.sqlState == "25006")
   }
 
-  @Test func `texts of any kind come back as they were, but for NUL, which PostgreSQL has not`()
-    throws
-  {
+  @Test
+  func `texts of any kind come back as they were, but for NUL, which PostgreSQL has not`() throws {
     let store = try TokenStore(try PostgresServer.database("texts"), now: 1)
     let apps = ["a\"b", "a\\b", "{a,b}", "NULL", "", "é\u{1F600}", "a'b", "a\nb", "a\u{0}b"]
     let devices = apps.map { DeviceKey(token: "ab", app: $0, environment: .production) }
@@ -163,9 +160,8 @@ import Testing
     #expect(try store.database.integer("SELECT count(*) FROM devices") == Int64(texts.count))
   }
 
-  @Test func `a device that was not read, and has a row, is written beside one that has none`()
-    throws
-  {
+  @Test
+  func `a device that was not read, and has a row, is written beside one that has none`() throws {
     let location = try PostgresServer.database("unread")
     let store = try TokenStore(location, now: 1)
     try apply(store, 0..<3)

@@ -28,9 +28,7 @@ import Testing
       receipt(3, at: 30, app: "b", id: "order"), receipt(4, at: 40, apnsID: "order"),
       receipt(5, at: 50, id: "other", apnsID: "u5"),
     ]
-    for _ in 0..<2 {
-      try store.transaction { () throws(StoreError) in try store.keep(all) }
-    }
+    for _ in 0..<2 { try store.transaction { () throws(StoreError) in try store.keep(all) } }
     try store.keep([])
     let found = try queries.outcomes(of: "order", apps: nil, limit: 10)
     #expect(found.map(\.receipt) == [2, 1, 3, 4].map { all[$0 - 1].receipt })
@@ -47,9 +45,7 @@ import Testing
   @Test(arguments: DatabaseKind.allCases)
   func `the oldest receipts go first, a bounded number at a time, and nothing newer`(
     kind: DatabaseKind
-  )
-    throws
-  {
+  ) throws {
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     try store.keep((0..<100).map { receipt($0, at: Int64(99 - $0), id: "r") })
@@ -63,9 +59,7 @@ import Testing
   @Test(arguments: DatabaseKind.allCases)
   func `the database notes since when receipts are kept, until the last one is gone`(
     kind: DatabaseKind
-  )
-    throws
-  {
+  ) throws {
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     let queries = try TokenQueries(location)

@@ -15,8 +15,7 @@ import Testing
       key: key,
       row: ScheduleRow(
         offset: offset, due: due, at: 5, isCancellation: isCancellation,
-        identity: ScheduleRow.identity(of: value.utf8)),
-      value: value)
+        identity: ScheduleRow.identity(of: value.utf8)), value: value)
   }
 
   @Test(arguments: DatabaseKind.allCases)

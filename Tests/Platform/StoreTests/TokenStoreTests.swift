@@ -9,8 +9,7 @@ import Testing
 
 @Suite struct TokenStoreTests {
   private let folder = TemporaryFolder()
-  private let device = DeviceKey(
-    token: "00ff", app: "com.example.app", environment: .production)
+  private let device = DeviceKey(token: "00ff", app: "com.example.app", environment: .production)
 
   private func open(_ location: String? = nil) throws -> TokenStore {
     try TokenStore(location ?? folder.file("tokens.db"), now: 1, busyTimeout: 50)
@@ -25,8 +24,7 @@ import Testing
       DeviceState(
         presence: registered.map { .registered(at: $0) },
         mark: invalidSince.map {
-          DeviceState.Mark(
-            since: $0, aliveFrom: $0 + 1, reason: "Unregistered", recordedAt: $0 + 1)
+          DeviceState.Mark(since: $0, aliveFrom: $0 + 1, reason: "Unregistered", recordedAt: $0 + 1)
         }))
   }
 
@@ -107,9 +105,7 @@ import Testing
   @Test(arguments: DatabaseKind.allCases)
   func `rows and positions change together or not at all, and start again together`(
     kind: DatabaseKind
-  )
-    throws
-  {
+  ) throws {
     let location = try kind.location(in: folder)
     let store = try open(location)
     let position = ChangelogPosition(anchor: .init(offset: 7, timestamp: 5, keyHash: -3))
@@ -193,9 +189,7 @@ import Testing
   @Test(arguments: DatabaseKind.allCases)
   func `what was written is there after opening again, and the schema is not applied twice`(
     kind: DatabaseKind
-  )
-    throws
-  {
+  ) throws {
     let location = try kind.location(in: folder)
     var store: TokenStore? = try open(location)
     if let store { try put(store, registered: 10) }
@@ -293,8 +287,7 @@ import Testing
       try store.transaction { () throws(StoreError) in
         for number in 0..<5_000 {
           let token = String(number, radix: 16)
-          try put(
-            store, DeviceKey(token: token, app: "a", environment: .sandbox), registered: 1)
+          try put(store, DeviceKey(token: token, app: "a", environment: .sandbox), registered: 1)
         }
       }
     }
@@ -321,9 +314,7 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
-  func `invalid tokens are read in order, all of them or a page`(kind: DatabaseKind)
-    throws
-  {
+  func `invalid tokens are read in order, all of them or a page`(kind: DatabaseKind) throws {
     let location = try kind.location(in: folder)
     let store = try open(location)
     let reader = try TokenStoreReader(location)
@@ -360,9 +351,7 @@ import Testing
   }
 
   @Test func `a reader never makes a database`() {
-    let error = #expect(throws: StoreError.self) {
-      try TokenStoreReader(folder.file("none.db"))
-    }
+    let error = #expect(throws: StoreError.self) { try TokenStoreReader(folder.file("none.db")) }
     #expect(error?.description.contains("none.db") == true)
   }
 }

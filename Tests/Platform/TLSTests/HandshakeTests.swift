@@ -50,8 +50,7 @@ import Testing
   @Test func `an expired certificate is refused`() throws {
     let pair = try TLSPair(client, .server(identity: certificates.expired))
     let error = #expect(throws: TLSError.self) { try pair.handshake() }
-    #expect(
-      error?.message == "the certificate of localhost is refused: certificate has expired")
+    #expect(error?.message == "the certificate of localhost is refused: certificate has expired")
   }
 
   @Test func `a server that chooses HTTP/1 is refused`() throws {
@@ -109,8 +108,7 @@ import Testing
 
   @Test func `unusable certificates and keys are refused with the reason`() throws {
     let other = try certificates.authority.issueServer()
-    let mixed = TLSIdentity(
-      certificates: certificates.localhost.certificates, key: other.keyPEM)
+    let mixed = TLSIdentity(certificates: certificates.localhost.certificates, key: other.keyPEM)
     let mismatch = #expect(throws: TLSError.self) { try TLSContext.server(identity: mixed) }
     #expect(mismatch?.message.contains("does not belong to any of the certificates") == false)
     #expect(mismatch?.message.contains("does not belong to the certificate") == true)

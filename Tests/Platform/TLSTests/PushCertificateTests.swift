@@ -69,16 +69,14 @@ import Testing
     #expect(pair.server.requestedName == "localhost")
   }
 
-  @Test func `expired and foreign certificates are refused, or let in with the problem named`()
-    throws
-  {
+  @Test
+  func `expired and foreign certificates are refused, or let in with the problem named`() throws {
     let expired = try authority.issueClient(bundleID: "a.b", validity: .expired)
     let foreign = try CertificateAuthority(name: "stranger").issueClient(bundleID: "a.b")
     for (issued, words) in [(expired, "expired"), (foreign, "issuer certificate")] {
       let strict = try pair(issued, ClientTrust(roots: authority.certificatePEM))
       #expect(throws: TLSError.self) { try strict.handshake() }
-      let open = try pair(
-        issued, ClientTrust(roots: authority.certificatePEM, admitsBroken: true))
+      let open = try pair(issued, ClientTrust(roots: authority.certificatePEM, admitsBroken: true))
       try open.handshake()
       #expect(open.server.peerProblem?.contains(words) == true)
     }

@@ -16,8 +16,7 @@ struct Certificates {
       let authority = try CertificateAuthority()
       return .success(
         Certificates(
-          authority: authority,
-          localhost: TLSIdentity(try authority.issueServer()),
+          authority: authority, localhost: TLSIdentity(try authority.issueServer()),
           expired: TLSIdentity(try authority.issueServer(validity: .expired))))
     } catch {
       return .failure(error)

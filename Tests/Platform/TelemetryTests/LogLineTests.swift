@@ -83,9 +83,7 @@ import Testing
     #expect(
       event.line(.text)
         == "1970-01-01T00:00:00.000Z info s a b\" x=\"1\\n2\\\"3\\\\4\\u{1b}\" y=\"\" msg=z")
-    #expect(
-      event.line(.logfmt).hasSuffix(
-        #" msg="a\nb\"" x="1\n2\"3\\4\u{1b}" y="" msg_=z"#))
+    #expect(event.line(.logfmt).hasSuffix(#" msg="a\nb\"" x="1\n2\"3\\4\u{1b}" y="" msg_=z"#))
     #expect(
       event.line(.json).hasSuffix(
         #","msg":"a\u000ab\"","x":"1\u000a2\"3\\4\u001b","y":"","msg_":"z"}"#))

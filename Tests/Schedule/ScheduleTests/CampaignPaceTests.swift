@@ -127,8 +127,7 @@ import Testing
     machine.postponed(page: 1)
     #expect(machine.next(now: CampaignMachine.shelfLife, .init()) == .produce(page: 1))
     machine.postponed(page: 1)
-    #expect(
-      machine.next(now: CampaignMachine.shelfLife + 1, .init()) == .read(after: "", limit: 6))
+    #expect(machine.next(now: CampaignMachine.shelfLife + 1, .init()) == .read(after: "", limit: 6))
     #expect(!machine.isOpen(page: 1))
   }
 

@@ -131,10 +131,8 @@ import Testing
         machine.answered(Dictionary(uniqueKeysWithValues: partitions.map { ($0, 0) }))
       case .load(let partition, _, let through, let limit):
         loads.append(partition)
-        let row = ScheduleRow(
-          offset: 0, due: 9_000, at: 0, isCancellation: false, identity: 1)
-        let entry = ScheduleMachine.Entry(
-          partition: partition, key: "a", row: row, content: "")
+        let row = ScheduleRow(offset: 0, due: 9_000, at: 0, isCancellation: false, identity: 1)
+        let entry = ScheduleMachine.Entry(partition: partition, key: "a", row: row, content: "")
         machine.loaded(partition, [(entry, 1)], through: through, limit: limit)
       case .release(let slot): releases.append(machine.entry(slot).partition)
       case .end: break

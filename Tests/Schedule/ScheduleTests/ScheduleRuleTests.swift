@@ -10,12 +10,10 @@ import Testing
     offset: 20, due: 9_000, at: 200, isCancellation: true, identity: 2)
 
   @Test func `a later request with the same key replaces the earlier one`() {
-    let row = ScheduleRow(
-      offset: 11, due: 7_000, at: 150, isCancellation: false, identity: 3)
+    let row = ScheduleRow(offset: 11, due: 7_000, at: 150, isCancellation: false, identity: 3)
     #expect(
       ScheduleChange.request(due: 7_000, accepted: 150, identity: 3).verdict(
-        at: 11, over: Self.entry)
-        == .store(row))
+        at: 11, over: Self.entry) == .store(row))
     #expect(
       ScheduleChange.request(due: 7_000, accepted: 150, identity: 3).verdict(at: 11, over: nil)
         == .store(row))
@@ -45,9 +43,7 @@ import Testing
     let anew = ScheduleChange.request(due: 9_000, accepted: 201, identity: 5)
     #expect(
       anew.verdict(at: 21, over: row)
-        == .store(
-          ScheduleRow(
-            offset: 21, due: 9_000, at: 201, isCancellation: false, identity: 5)))
+        == .store(ScheduleRow(offset: 21, due: 9_000, at: 201, isCancellation: false, identity: 5)))
   }
 
   @Test func `a cancellation counts as of the canceller's clock, whatever that of its reader says`()

@@ -46,8 +46,7 @@ import Testing
   {
     let hour = Self.hour
     // Ahead by one hour from 100 h on, and back at 200 h.
-    let rules = try #require(
-      ZoneRules(Self.file([0, hour], [(100 * hour, 1), (200 * hour, 0)])))
+    let rules = try #require(ZoneRules(Self.file([0, hour], [(100 * hour, 1), (200 * hour, 0)])))
     func instant(_ seconds: Int64) -> Int64 { rules.instant(ofLocal: seconds * 1_000) / 1_000 }
     #expect(instant(0) == 0 && instant(100 * hour - 1) == 100 * hour - 1)
     #expect(instant(100 * hour) == 100 * hour && instant(101 * hour - 1) == 101 * hour - 1)
@@ -90,9 +89,7 @@ import Testing
     var (random, read) = (SeededGenerator(seed: 7), 0)
     for _ in 0..<5_000 {
       var file = good
-      for _ in 0...random.below(3) {
-        file[random.below(file.count)] = UInt8(random.below(256))
-      }
+      for _ in 0...random.below(3) { file[random.below(file.count)] = UInt8(random.below(256)) }
       guard let rules = ZoneRules(file) else { continue }
       read += 1
       for local in [0, 1_795_000_000_000, 253_402_300_799_999, 900_000_000_000] as [Int64] {

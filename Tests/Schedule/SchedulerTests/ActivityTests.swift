@@ -40,62 +40,42 @@ import Testing
         + #""content-state":{"id":"\#(id)"}\#(more)}}}"#)
   }
 
-  private static func summary(_ fixture: SchedulerFixture, _ id: String) throws -> Receipt? {
-    try fixture.receipts().first { $0.id == id && $0.outcome == .addressed }
-  }
-
-  /// The tokens or channels that a request was sent to.
-  private static func keys(_ fixture: SchedulerFixture, _ id: String) throws -> [String] {
-    try fixture.readAll(fixture.names.notifications(.first)).compactMap { record in
-      record.value?.contains("\t\(id)\t") == true ? record.key : nil
-    }.sorted()
-  }
-
-  private static let start =
-    #","alert":{"title":"x"},"attributes-type":"T","attributes":{}"#
+  private static let start = #","alert":{"title":"x"},"attributes-type":"T","attributes":{}"#
 
   @Test(arguments: DatabaseKind.allCases)
   func `a start goes to a token that starts, what follows to the activity's, also late ones`(
     _ kind: DatabaseKind
   ) throws {
     let fixture = try SchedulerFixture()
-    let location = try kind.location(in: fixture.folder)
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices(kind)
     try Self.register(store, 1, at: 10, activity: nil)
     let ingest = try fixture.ingest()
     let own = kind == .sqlite ? fixture.folder.file("schedule.db") : location
     let scheduler = try fixture.scheduler(own, kind == .sqlite ? ["--devices", location] : [])
     try Self.send(fixture, "start", "start", more: Self.start)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "start") != nil })
-    #expect(try Self.keys(fixture, "start") == [Self.token(1)])
+    try expectEventually(withinMilliseconds: 20_000) { try fixture.summary("start") != nil }
+    #expect(try fixture.keys("start") == [Self.token(1)])
     // Nobody has a token for it yet.
     try Self.send(fixture, "early", "update")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "early") != nil })
-    #expect(try Self.summary(fixture, "early")?.addressed == 0)
+    try expectEventually(withinMilliseconds: 20_000) { try fixture.summary("early") != nil }
+    #expect(try fixture.summary("early")?.addressed == 0)
     try Self.register(store, 2, at: WallClock.milliseconds(), activity: "order-1")
     try Self.register(store, 3, at: WallClock.milliseconds(), activity: "order-2")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try Self.keys(fixture, "early") == [Self.token(2)]
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.keys("early") == [Self.token(2)]
+    }
     try Self.send(fixture, "update", "update")
     try Self.send(fixture, "end", "end")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "end") != nil })
-    #expect(try Self.keys(fixture, "update") == [Self.token(2)])
-    #expect(try Self.keys(fixture, "end") == [Self.token(2)])
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("end") != nil })
+    #expect(try fixture.keys("update") == [Self.token(2)])
+    #expect(try fixture.keys("end") == [Self.token(2)])
     try Self.register(store, 4, at: WallClock.milliseconds(), activity: "order-1")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try Self.keys(fixture, "end").contains(Self.token(4))
-      })
-    #expect(!(try Self.keys(fixture, "update").contains(Self.token(4))), "only the last state")
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.keys("end").contains(Self.token(4))
+    }
+    #expect(!(try fixture.keys("update").contains(Self.token(4))), "only the last state")
     #expect(try fixture.receipts().count { $0.outcome == .addressed } == 4)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test(arguments: DatabaseKind.allCases)
@@ -103,66 +83,51 @@ import Testing
     _ kind: DatabaseKind
   ) throws {
     let fixture = try SchedulerFixture()
-    let location = try kind.location(in: fixture.folder)
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices(kind)
     let ingest = try fixture.ingest()
     let own = kind == .sqlite ? fixture.folder.file("schedule.db") : location
     let scheduler = try fixture.scheduler(own, kind == .sqlite ? ["--devices", location] : [])
     try Self.send(fixture, "start", "start", more: Self.start)
     try Self.send(fixture, "never", "start", more: Self.start, activity: "order-2")
     usleep(1_500_000)
-    #expect(try Self.summary(fixture, "start") == nil)
+    #expect(try fixture.summary("start") == nil)
     try Self.register(store, 1, at: WallClock.milliseconds(), activity: nil)
-    #expect(
-      try eventually(withinMilliseconds: 9_000) {
-        try Self.summary(fixture, "start")?.addressed == 1
-      })
-    #expect(
-      try eventually(withinMilliseconds: 5_000) {
-        try Self.keys(fixture, "start") == [Self.token(1)]
-      })
+    try expectEventually(withinMilliseconds: 9_000) {
+      try fixture.summary("start")?.addressed == 1
+    }
+    try expectEventually(withinMilliseconds: 5_000) {
+      try fixture.keys("start") == [Self.token(1)]
+    }
     // Both were to the same person, and each is sent once.
-    #expect(
-      try eventually(withinMilliseconds: 5_000) {
-        try Self.keys(fixture, "never") == [Self.token(1)]
-      })
+    try expectEventually(withinMilliseconds: 5_000) { try fixture.keys("never") == [Self.token(1)] }
     usleep(1_500_000)
     #expect(try fixture.receipts().count { $0.outcome == .addressed } == 2)
-    #expect(try Self.keys(fixture, "start") == [Self.token(1)])
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(try fixture.keys("start") == [Self.token(1)])
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test func `a start for somebody who stays without a token says so, and starts nothing`() throws {
     let fixture = try SchedulerFixture()
-    let location = fixture.folder.file("tokens.db")
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices()
     let ingest = try fixture.ingest()
     let scheduler = try fixture.scheduler(
       fixture.folder.file("schedule.db"), ["--devices", location])
     try Self.send(fixture, "start", "start_or_update", more: Self.start, payload: "start")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try Self.summary(fixture, "start")?.addressed == 0
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.summary("start")?.addressed == 0
+    }
     // It does not run: the next one starts it.
     try Self.register(store, 1, at: WallClock.milliseconds(), activity: nil)
     try Self.send(fixture, "again", "start_or_update", more: Self.start, payload: "start")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try Self.keys(fixture, "again") == [Self.token(1)]
-      })
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.keys("again") == [Self.token(1)]
+    }
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test func `start_or_update starts what does not run, and updates what does`() throws {
     let fixture = try SchedulerFixture()
-    let location = fixture.folder.file("tokens.db")
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices()
     try Self.register(store, 1, at: 10, activity: nil)
     try Self.register(store, 2, at: 10, activity: "order-1")
     let ingest = try fixture.ingest()
@@ -193,38 +158,32 @@ import Testing
     #expect(try isSent("d", to: 2, as: "end"))
     try send("e", "start_or_update")
     #expect(try isSent("e", to: 1, as: "start"))
-    #expect(
-      try eventually(withinMilliseconds: 10_000) {
-        try fixture.receipts().count { $0.outcome == .addressed && $0.addressed == 1 } == 5
-      })
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    try expectEventually(withinMilliseconds: 10_000) {
+      try fixture.receipts().count { $0.outcome == .addressed && $0.addressed == 1 } == 5
+    }
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test func `an activity that was started with a channel is followed on it`() throws {
     let fixture = try SchedulerFixture()
-    let location = fixture.folder.file("tokens.db")
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices()
     try Self.register(store, 1, at: 10, activity: nil)
     let ingest = try fixture.ingest()
     let database = fixture.folder.file("schedule.db")
     let first = try fixture.scheduler(database, ["--devices", location])
     let channel = #","input-push-channel":"dHN0LXNyY2gtY2hubA==""#
     try Self.send(fixture, "start", "start", more: Self.start + channel)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "start") != nil })
+    try expectEventually(withinMilliseconds: 20_000) { try fixture.summary("start") != nil }
     try Self.send(fixture, "a", "update")
-    #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
-    #expect(try Self.keys(fixture, "a") == ["dHN0LXNyY2gtY2hubA=="])
-    #expect(try Self.summary(fixture, "a")?.channel == "dHN0LXNyY2gtY2hubA==")
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("a") != nil })
+    #expect(try fixture.keys("a") == ["dHN0LXNyY2gtY2hubA=="])
+    #expect(try fixture.summary("a")?.channel == "dHN0LXNyY2gtY2hubA==")
     #expect(eventually(withinMilliseconds: 10_000) { first.counter("loaded") == 0 })
     #expect(first.stop() == nil)
     let second = try fixture.scheduler(database, ["--devices", location])
     try Self.send(fixture, "b", "end")
-    #expect(try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "b") != nil })
-    #expect(try Self.keys(fixture, "b") == ["dHN0LXNyY2gtY2hubA=="])
-    #expect(ingest.stop() == nil)
-    #expect(second.stop() == nil)
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("b") != nil })
+    #expect(try fixture.keys("b") == ["dHN0LXNyY2gtY2hubA=="])
+    #expect(ingest.stop() == nil && second.stop() == nil)
   }
 }

@@ -2,7 +2,6 @@
 import APNS
 import Contract
 import EventLoop
-import JSON
 import Kafka
 import Records
 import Schedule
@@ -18,13 +17,7 @@ import Testing
     let time = WallClock.milliseconds() / 1_000 + 3_600
     let json =
       #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":{"aps":{"alert":"x"}}},"audience":{},"pace":"1/s","send_at":\#(time)}"#
-    let campaign = try Array(json.utf8).withUnsafeBytes { bytes in
-      try CampaignRecord(
-        json: bytes, at: WallClock.milliseconds(), by: "test", parser: JSONParser())
-    }
-    try fixture.produce(
-      fixture.names.schedule, key: "\(campaign.key)",
-      String(decoding: campaign.value, as: UTF8.self))
+    try fixture.start(SchedulerFixture.campaign(json))
   }
 
   @Test func `campaigns beyond their app's quota wait and say so, and another app's do not`() throws
@@ -43,15 +36,13 @@ import Testing
       (try? TokenStoreReader(database).campaigns())?.compactMap { CampaignRecord(stored: $0.value) }
         ?? []
     }
-    #expect(
-      try eventually(withinMilliseconds: 30_000) {
-        try campaigns().count { $0.progress.note?.hasPrefix("it waits: ") == true } == 5
-      })
+    try expectEventually(withinMilliseconds: 30_000) {
+      try campaigns().count { $0.progress.note?.hasPrefix("it waits: ") == true } == 5
+    }
     try Self.start(fixture, "c0", app: "com.example.few")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try paces().contains("pace:group:com.example.few:production:c0")
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try paces().contains("pace:group:com.example.few:production:c0")
+    }
     let ofMany = try paces().count { $0.hasPrefix("pace:group:com.example.many:") }
     #expect(ofMany == PaceRoom.groupsOfAppAtMost)
     #expect(try campaigns().count { $0.progress.hasSetPace } == PaceRoom.groupsOfAppAtMost + 1)

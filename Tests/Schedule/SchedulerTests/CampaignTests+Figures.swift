@@ -9,9 +9,8 @@ import Testing
 @testable import Scheduler
 
 extension CampaignTests {
-  @Test func `a hundred campaigns have metrics: those that are not over first, then the newest`()
-    throws
-  {
+  @Test
+  func `a hundred campaigns have metrics: those that are not over first, then the newest`() throws {
     let figures = CampaignFigures()
     func campaign(_ number: Int64, _ state: CampaignProgress.State = .running) throws
       -> CampaignRecord

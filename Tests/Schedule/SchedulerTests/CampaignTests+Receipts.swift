@@ -93,10 +93,9 @@ extension CampaignTests {
       Self.line("a", .rejected, status: 410, reason: "Unregistered", took: 2_000),
       Self.line("a", .rejected, status: 400, reason: "BadDeviceToken"),
       Self.line("a", .rejected, status: 400, reason: "BadTopic"),
-      Self.line("b", .rejected, status: 410, reason: "Unregistered"),
-      Self.line(nil), Self.line(nil, .suppressed, reason: "token_known_invalid"),
-      Self.line(nil, .deduplicated), Self.line(nil, app: Self.app + "s"),
-      Self.line(nil, environment: .sandbox),
+      Self.line("b", .rejected, status: 410, reason: "Unregistered"), Self.line(nil),
+      Self.line(nil, .suppressed, reason: "token_known_invalid"), Self.line(nil, .deduplicated),
+      Self.line(nil, app: Self.app + "s"), Self.line(nil, environment: .sandbox),
     ]
     let tallies = Self.count(lines, campaigns)
     #expect(

@@ -20,37 +20,27 @@ extension CampaignTests {
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 2_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(
-      fixture,
+    try fixture.start(
       Self.campaign(
         "bad",
         more: #","first":{"percent":1,"wait_seconds":0},"stop":{"rejected_percent":20}"#))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "bad"))??.progress.state == .trial
-      })
+    Self.expectProgress(database, "bad") { $0.state == .trial }
     #expect(try #require(try Self.shown(database, "bad")).progress.addressed == 10)
-    func receipt(_ outcome: String) -> String {
-      Self.line("bad", Outcome(outcome.utf8.span)!)
-    }
+    func receipt(_ outcome: String) -> String { Self.line("bad", Outcome(outcome.utf8.span)!) }
     let lines = [receipt("delivered"), receipt("rejected"), receipt("rejected")]
     try fixture.produce(fixture.names.receipts, lines.joined(separator: "\n"))
     try fixture.produce(fixture.names.receipts, receipt("rejected"))
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "bad"))??.progress.state == .stopped
-      })
+    Self.expectProgress(database, "bad") { $0.state == .stopped }
     let campaign = try #require(try Self.shown(database, "bad"))
     #expect(campaign.progress.reason?.hasSuffix("pushes were rejected") == true)
     #expect(campaign.progress.addressed == 10 && campaign.outcomes[.rejected] == 3)
     #expect(scheduler.counter("campaigns_stopped") == 1)
     let state = SchedulerMetrics.campaignState.metric.name
-    #expect(
-      eventually(withinMilliseconds: 5_000) {
-        scheduler.context.counters.samples.contains {
-          $0.metric.name == state && $0.labels[3] == "stopped"
-        }
-      })
+    expectEventually(withinMilliseconds: 5_000) {
+      scheduler.context.counters.samples.contains {
+        $0.metric.name == state && $0.labels[3] == "stopped"
+      }
+    }
     #expect(scheduler.stop() == nil)
   }
 
@@ -61,54 +51,39 @@ extension CampaignTests {
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 1_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(
-      fixture,
+    try fixture.start(
       Self.campaign("bad", more: #","pace":"20/s","stop":{"unregistered_percent":10}"#))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "bad"))??.progress.addressed ?? 0 > 0
-      })
+    Self.expectProgress(database, "bad") { $0.addressed > 0 }
     let lines = (0..<100).map { _ in
       Self.line("bad", .rejected, status: 410, reason: "Unregistered")
     }
     try fixture.produce(fixture.names.receipts, lines.joined(separator: "\n"))
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "bad"))??.progress.state == .stopped
-      })
+    Self.expectProgress(database, "bad") { $0.state == .stopped }
     func control() throws -> ReadRecord? {
       try fixture.readAll(fixture.names.controls).last { $0.key == "\(Self.key("bad"))" }
     }
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try control()?.value?.contains(#""cancelled":true"#) == true
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try control()?.value?.contains(#""cancelled":true"#) == true
+    }
     #expect(try control()?.value?.contains("martlet-scheduler") == true)
     #expect(scheduler.stop() == nil)
   }
 
-  @Test func `another campaign that begins blinds no stop rule, and counts from its own start`()
-    throws
-  {
+  @Test
+  func `another campaign that begins blinds no stop rule, and counts from its own start`() throws {
     let fixture = try SchedulerFixture()
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 1_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(
-      fixture, Self.campaign("first", more: #","pace":"10/s","stop":{"rejected_percent":60}"#))
+    try fixture.start(
+      Self.campaign("first", more: #","pace":"10/s","stop":{"rejected_percent":60}"#))
     func counted(_ name: String) -> Int? { (try? Self.shown(database, name))??.outcomes.total }
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "first"))??.progress.addressed == 300
-      })
+    Self.expectProgress(database, "first") { $0.addressed == 300 }
     let fifty = (0..<50).map { _ in Self.line("first", .rejected) }.joined(separator: "\n")
     try fixture.produce(fixture.names.receipts, fifty)
     #expect(eventually(withinMilliseconds: 20_000) { counted("first") == 50 })
-    try Self.start(fixture, Self.campaign("second", more: #","pace":"1/s""#))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "second"))??.progress.addressed ?? 0 > 0
-      })
+    try fixture.start(Self.campaign("second", more: #","pace":"1/s""#))
+    Self.expectProgress(database, "second") { $0.addressed > 0 }
     try fixture.produce(fixture.names.receipts, Self.line("second") + "\n" + Self.line("first"))
     #expect(
       eventually(withinMilliseconds: 20_000) { counted("second") == 1 && counted("first") == 51 })
@@ -116,14 +91,11 @@ extension CampaignTests {
     let old = try Self.campaign("old", more: #","pace":"1/s","stop":{"rejected_percent":90}"#)
     usleep(20_000)
     try fixture.produce(fixture.names.receipts, Self.line("old"))
-    try Self.start(fixture, old)
+    try fixture.start(old)
     #expect(eventually(withinMilliseconds: 20_000) { counted("old") == 1 })
     try fixture.produce(fixture.names.receipts, Self.line("old") + "\n" + fifty)
     #expect(eventually(withinMilliseconds: 20_000) { counted("old") == 2 })
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "first"))??.progress.state == .stopped
-      })
+    Self.expectProgress(database, "first") { $0.state == .stopped }
     #expect(try Self.shown(database, "first")?.progress.reason == "100 of 101 pushes were rejected")
     #expect(scheduler.stop() == nil)
   }

@@ -39,8 +39,7 @@ import Testing
           DeviceKey(token: token(number), app: app, environment: .production),
           DeviceState(
             presence: .registered(at: 1_000), mark: nil,
-            details: DeviceDetails(
-              timeZone: zone(number), tags: number % 2 == 0 ? "even" : "odd"),
+            details: DeviceDetails(timeZone: zone(number), tags: number % 2 == 0 ? "even" : "odd"),
             history: DeviceHistory()))
       }
     }
@@ -50,24 +49,13 @@ import Testing
     let json =
       #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":{"aps":{"alert":"Sale"}}},"#
       + #""audience":{"tags_any":["even"]}\#(more)}"#
-    return try Array(json.utf8).withUnsafeBytes { bytes in
-      try CampaignRecord(
-        json: bytes, at: WallClock.milliseconds(), by: "test", parser: JSONParser())
-    }
+    return try SchedulerFixture.campaign(json)
   }
 
-  static func key(
-    _ name: String, app: String = app, _ environment: Environment = .production
-  )
+  static func key(_ name: String, app: String = app, _ environment: Environment = .production)
     -> CampaignKey
   {
     CampaignKey(name: name, app: app, environment: environment)!
-  }
-
-  static func start(_ fixture: SchedulerFixture, _ campaign: CampaignRecord) throws {
-    try fixture.produce(
-      fixture.names.schedule, key: "\(campaign.key)",
-      String(decoding: campaign.value, as: UTF8.self))
   }
 
   private static func control(_ fixture: SchedulerFixture, _ name: String, _ member: String?) throws
@@ -87,6 +75,19 @@ import Testing
     }.first { $0.name == name && $0.key.app == app }
   }
 
+  /// Expects that a campaign comes to this.
+  static func expectProgress(
+    _ database: String, _ name: String, app: String = app, fileID: String = #fileID,
+    filePath: String = #filePath, line: Int = #line, _ isThere: (CampaignProgress) -> Bool
+  ) {
+    expectEventually(
+      withinMilliseconds: 30_000, fileID: fileID, filePath: filePath, line: line
+    ) {
+      guard let campaign = (try? shown(database, name, app: app)) ?? nil else { return false }
+      return isThere(campaign.progress)
+    }
+  }
+
   private static func tokens(_ fixture: SchedulerFixture) throws -> [String] {
     try fixture.readAll(fixture.names.notifications(.bulk)).compactMap(\.key)
   }
@@ -101,30 +102,25 @@ import Testing
     let ingest = try fixture.ingest()
     let database = fixture.folder.file("schedule.db")
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(fixture, Self.campaign("sale"))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "sale"))??.progress.state == .done
-      })
+    try fixture.start(Self.campaign("sale"))
+    Self.expectProgress(database, "sale") { $0.state == .done }
     let progress = try #require(try Self.shown(database, "sale")).progress
     #expect(progress.total == 2_500 && progress.addressed == 2_500)
     #expect(scheduler.counter("campaign_devices") == 2_500)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.tokens(fixture).count >= 2_500 })
+    #expect(try eventually(withinMilliseconds: 20_000) { try Self.tokens(fixture).count >= 2_500 })
     let even = Set((0..<2_500).map { Self.token($0 * 2) })
     #expect(try Set(Self.tokens(fixture)) == even && Self.tokens(fixture).count == 2_500)
     let record = try #require(try fixture.readAll(fixture.names.notifications(.bulk)).first?.value)
     #expect(record.contains("campaign:sale") && record.contains("sale"))
     #expect(scheduler.stop() == nil)
     // Nothing is begun again: neither by another disk, nor by another start.
-    try Self.start(fixture, Self.campaign("sale"))
+    try fixture.start(Self.campaign("sale"))
     let other = fixture.folder.file("other.db")
     let second = try fixture.scheduler(other, ["--devices", devices])
     #expect(eventually(withinMilliseconds: 30_000) { second.counter("restored") == 1 })
-    #expect(
-      eventually(withinMilliseconds: 10_000) {
-        (try? Self.shown(other, "sale"))??.progress.state == .done
-      })
+    expectEventually(withinMilliseconds: 10_000) {
+      (try? Self.shown(other, "sale"))??.progress.state == .done
+    }
     usleep(300_000)
     // The start is told, and what was written again behind it is not written again.
     #expect(second.counter("campaigns_started_again") == 1 && second.counter("restored") == 1)
@@ -143,7 +139,7 @@ import Testing
     // It is soon that time in the zone that is first, and hours later in the others.
     let soon = (WallClock.milliseconds() / 1_000 + 3) * 1_000
     let local = Timestamp.text(milliseconds: soon + 14 * 3_600_000).dropLast()
-    try Self.start(fixture, Self.campaign("nine", more: #","send_at":"\#(local)""#))
+    try fixture.start(Self.campaign("nine", more: #","send_at":"\#(local)""#))
     func progress() -> CampaignProgress? { (try? Self.shown(database, "nine"))??.progress }
     // Asia/Kathmandu is 5:45 h ahead of UTC, of which the devices without a zone are.
     let next = soon + 14 * 3_600_000 - 20_700_000
@@ -166,33 +162,23 @@ import Testing
     usleep(5_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     let campaign = try Self.campaign("sale")
-    #expect(
-      eventually(withinMilliseconds: 20_000) { scheduler.counter("partitions_assigned") == 2 })
+    expectEventually(withinMilliseconds: 20_000) { scheduler.counter("partitions_assigned") == 2 }
     // The pause is older than the campaign: it concerned another one.
-    try Self.start(fixture, campaign)
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.state == .done
-      })
+    try fixture.start(campaign)
+    Self.expectProgress(database, "sale") { $0.state == .done }
     let soon = WallClock.milliseconds() / 1_000 + 2
-    try Self.start(fixture, Self.campaign("held", more: #","send_at":\#(soon)"#))
+    try fixture.start(Self.campaign("held", more: #","send_at":\#(soon)"#))
     try Self.control(fixture, "held", "paused")
     while WallClock.milliseconds() < soon * 1_000 + 500 { usleep(50_000) }
     #expect(try Self.shown(database, "held")?.progress.state == .scheduled)
     try Self.control(fixture, "held", nil)
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "held"))??.progress.state == .done
-      })
+    Self.expectProgress(database, "held") { $0.state == .done }
     // It waits for its time meanwhile.
     let time = WallClock.milliseconds() / 1_000 + 3_600
-    try Self.start(fixture, Self.campaign("later", more: #","send_at":\#(time)"#))
+    try fixture.start(Self.campaign("later", more: #","send_at":\#(time)"#))
     usleep(5_000)
     try Self.control(fixture, "later", "cancelled")
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "later"))??.progress.state == .cancelled
-      })
+    Self.expectProgress(database, "later") { $0.state == .cancelled }
     #expect(try #require(try Self.shown(database, "later")).progress.reason == "cancelled by ann")
     #expect(scheduler.counter("campaign_devices") == 100)
     #expect(scheduler.stop() == nil)
@@ -206,11 +192,8 @@ import Testing
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 600)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
-    try Self.start(fixture, Self.campaign("sale", more: #","pace":"2/s""#))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "sale"))??.progress.addressed == 60
-      })
+    try fixture.start(Self.campaign("sale", more: #","pace":"2/s""#))
+    Self.expectProgress(database, "sale") { $0.addressed == 60 }
     #expect(try #require(try Self.shown(database, "sale")).progress.hasSetPace)
     let pace = try #require(try fixture.readAll(fixture.names.controls).first)
     #expect(pace.key == "pace:group:\(Self.app):production:sale")
@@ -223,16 +206,10 @@ import Testing
     // Outcomes make room: as many again, and no more.
     let outcomes = (0..<12).map { _ in Self.line("sale") }
     try fixture.produce(fixture.names.receipts, outcomes.joined(separator: "\n"))
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.addressed == 72
-      })
+    Self.expectProgress(database, "sale") { $0.addressed == 72 }
     // A pause, and a device that loses its tag meanwhile is not addressed afterwards.
     try Self.control(fixture, "sale", "paused")
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.isPaused == true
-      })
+    Self.expectProgress(database, "sale") { $0.isPaused }
     try fixture.produce(fixture.names.receipts, outcomes.joined(separator: "\n"))
     usleep(500_000)
     #expect(try Self.shown(database, "sale")?.progress.addressed == 72)
@@ -246,16 +223,10 @@ import Testing
           history: DeviceHistory()))
     }
     try Self.control(fixture, "sale", nil)
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.addressed == 84
-      })
+    Self.expectProgress(database, "sale") { $0.addressed == 84 }
     // A cancellation holds at once: nobody else is addressed.
     try Self.control(fixture, "sale", "cancelled")
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.state == .cancelled
-      })
+    Self.expectProgress(database, "sale") { $0.state == .cancelled }
     try fixture.produce(fixture.names.receipts, outcomes.joined(separator: "\n"))
     usleep(500_000)
     #expect(try Self.shown(database, "sale")?.progress.addressed == 84)
@@ -275,20 +246,16 @@ import Testing
     }
     let scheduler = try fixture.scheduler(
       database, ["--devices", devices, "--lanes", "codes:8:1h,bulk:4,night:1"])
-    try Self.start(fixture, Self.campaign("sale"))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "sale"))??.progress.addressed == 60
-      })
+    try fixture.start(Self.campaign("sale"))
+    Self.expectProgress(database, "sale") { $0.addressed == 60 }
     usleep(500_000)
     let shown = try #require(try Self.shown(database, "sale"))
     #expect(shown.progress.addressed == 60 && shown.progress.state == .running)
     #expect(scheduler.stop() == nil)
   }
 
-  @Test func `with its API key a campaign ends, and so do requests that wait for their time`()
-    throws
-  {
+  @Test
+  func `with its API key a campaign ends, and so do requests that wait for their time`() throws {
     let fixture = try SchedulerFixture()
     let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
     try Self.fill(devices, devices: 100)
@@ -296,7 +263,7 @@ import Testing
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     var campaign = try Self.campaign("sale", more: #","pace":"1/m""#)
     campaign.by = "key shop"
-    try Self.start(fixture, campaign)
+    try fixture.start(campaign)
     let time = WallClock.milliseconds() / 1_000 + 3_600
     for (id, by) in [("a", "key shop"), ("b", "key other"), ("c", "")] {
       try fixture.produce(
@@ -309,10 +276,7 @@ import Testing
       fixture.names.controls, key: "holder:key shop",
       #"{"ended":true,"at":\#(WallClock.milliseconds()),"by":"martlet-api"}"#)
     #expect(eventually(withinMilliseconds: 30_000) { scheduler.counter("cancelled") == 1 })
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale"))??.progress.state == .cancelled
-      })
+    Self.expectProgress(database, "sale") { $0.state == .cancelled }
     #expect(
       try Self.shown(database, "sale")?.progress.reason
         == "cancelled by the removal of API key shop")
@@ -321,11 +285,8 @@ import Testing
     // What the key's holder asks for afterwards, under the same name, counts.
     var again = try Self.campaign("again")
     again.by = "key shop"
-    try Self.start(fixture, again)
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "again"))??.progress.state == .done
-      })
+    try fixture.start(again)
+    Self.expectProgress(database, "again") { $0.state == .done }
     #expect(scheduler.stop() == nil && ingest.stop() == nil)
   }
 
@@ -340,18 +301,12 @@ import Testing
     let other = try Array(json.utf8).withUnsafeBytes { bytes in
       try CampaignRecord(json: bytes, at: own.at, by: "b", parser: JSONParser())
     }
-    try Self.start(fixture, other)
+    try fixture.start(other)
     try fixture.produce(
       fixture.names.controls, key: "\(other.key)", #"{"paused":true,"at":\#(own.at + 60_000)}"#)
-    try Self.start(fixture, own)
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? Self.shown(database, "sale", app: Self.app))??.progress.addressed == 30
-      })
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        (try? Self.shown(database, "sale", app: "com.example.other"))??.progress.isPaused == true
-      })
+    try fixture.start(own)
+    Self.expectProgress(database, "sale", app: Self.app) { $0.addressed == 30 }
+    Self.expectProgress(database, "sale", app: "com.example.other") { $0.isPaused }
     #expect(scheduler.counter("campaigns_started_again") == 0)
     #expect(scheduler.stop() == nil)
   }

@@ -31,13 +31,8 @@ import Testing
     let json =
       #"{"campaign":"\#(name)","request":{"app":"a.b","payload":{"aps":{"alert":"Sale"}}},"#
       + #""audience":{"topic":"\#(topic)"}\#(more)}"#
-    let campaign = try Array(json.utf8).withUnsafeBytes { bytes in
-      try CampaignRecord(
-        json: bytes, at: WallClock.milliseconds(), by: "test", parser: JSONParser())
-    }
-    try fixture.produce(
-      fixture.names.schedule, key: "\(campaign.key)",
-      String(decoding: campaign.value, as: UTF8.self))
+    let campaign = try SchedulerFixture.campaign(json)
+    try fixture.start(campaign)
     return campaign
   }
 
@@ -142,29 +137,22 @@ import Testing
     let scheduler = try fixture.scheduler(database)
     _ = try Self.start(fixture, "sale", fixture.kafka.name("audiences.vips"))
     #expect(
-      eventually(withinMilliseconds: 30_000) {
-        Self.progress(database, "sale")?.state == .running
-      })
+      eventually(withinMilliseconds: 30_000) { Self.progress(database, "sale")?.state == .running })
     usleep(1_500_000)
     #expect(Self.progress(database, "sale")?.total == nil)
     let topic = try fixture.kafka.createTopic("audiences.vips", partitions: 3)
     for first in stride(from: 0, to: 3_000, by: 300) {
       try fixture.produce(topic, Self.lines(first..<first + 300))
     }
-    #expect(
-      eventually(withinMilliseconds: 30_000) { Self.progress(database, "sale")?.state == .done })
+    expectEventually(withinMilliseconds: 30_000) { Self.progress(database, "sale")?.state == .done }
     let later = try Self.start(fixture, "later", topic)
     #expect(
-      eventually(withinMilliseconds: 30_000) {
-        Self.progress(database, "later")?.state == .done
-      })
+      eventually(withinMilliseconds: 30_000) { Self.progress(database, "later")?.state == .done })
     let progress = try #require(Self.progress(database, later.name))
     #expect(progress.total == 3_000 && progress.addressed == 3_000)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try Set(fixture.readAll(fixture.names.notifications(.bulk)).compactMap(\.key)).count
-          == 3_000
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try Set(fixture.readAll(fixture.names.notifications(.bulk)).compactMap(\.key)).count == 3_000
+    }
     #expect(scheduler.stop() == nil && ingest.stop() == nil)
   }
 
@@ -178,10 +166,9 @@ import Testing
     let database = fixture.folder.file("s.db")
     let scheduler = try fixture.scheduler(database)
     _ = try Self.start(fixture, "sale", fixture.kafka.name(name))
-    #expect(
-      eventually(withinMilliseconds: 30_000) {
-        (try? fixture.readAll(fixture.names.deadLetters).count) == 1
-      })
+    expectEventually(withinMilliseconds: 30_000) {
+      (try? fixture.readAll(fixture.names.deadLetters).count) == 1
+    }
     let letter = try #require(try fixture.readAll(fixture.names.deadLetters).first)
     let detail = letter.headers.map { String(decoding: $0.value, as: UTF8.self) }
     // Every refusal is the same, whatever there is of the topic.
@@ -233,13 +220,12 @@ import Testing
     worker.ask(
       .init(campaign: key("b", "b.b"), run: 10, startedAt: 1), audience("b.b", small), .count)
     var order: [(name: String, count: Int)] = []
-    #expect(
-      eventually(withinMilliseconds: 60_000) {
-        for (asker, answer) in worker.drainAnswers() {
-          if case .count(let count) = answer { order.append((asker.campaign.name, count.tokens)) }
-        }
-        return order.count == 5
-      })
+    expectEventually(withinMilliseconds: 60_000) {
+      for (asker, answer) in worker.drainAnswers() {
+        if case .count(let count) = answer { order.append((asker.campaign.name, count.tokens)) }
+      }
+      return order.count == 5
+    }
     // All of it was read in pieces, and in each app's own order.
     #expect(order.allSatisfy { $0.count == ($0.name == "b" ? 3 : 20_000) })
     #expect(order.filter { $0.name != "b" }.map(\.name) == (0..<4).map { "a\($0)" })

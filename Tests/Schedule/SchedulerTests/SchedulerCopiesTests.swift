@@ -11,29 +11,25 @@ import Testing
     let ingest = try fixture.ingest()
     let location = try DatabaseKind.postgres.location(in: fixture.folder)
     let (first, second) = (try fixture.scheduler(location), try fixture.scheduler(location))
-    #expect(
-      eventually(withinMilliseconds: 40_000) {
-        [first, second].allSatisfy { $0.counter("partitions_assigned") == 2 }
-      })
+    expectEventually(withinMilliseconds: 40_000) {
+      [first, second].allSatisfy { $0.counter("partitions_assigned") == 2 }
+    }
     let due = WallClock.milliseconds() + 20_000
     for index in 0..<40 { try fixture.request("r\(index)", sendAt: due + Int64(index) * 100) }
-    #expect(
-      eventually(withinMilliseconds: 19_000) {
-        first.counter("scheduled") + second.counter("scheduled") >= 40
-      })
+    expectEventually(withinMilliseconds: 19_000) {
+      first.counter("scheduled") + second.counter("scheduled") >= 40
+    }
     #expect(first.counter("scheduled") > 0 && second.counter("scheduled") > 0)
     // A broker that rebalances refuses a member's last commit, and what is not committed is read again.
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.kafka.committed(fixture.names.group(.scheduler), fixture.names.schedule) >= 40
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.kafka.committed(fixture.names.group(.scheduler), fixture.names.schedule) >= 40
+    }
     #expect(second.stop() == nil)
     #expect(try eventually(withinMilliseconds: 60_000) { try fixture.sent().count >= 40 })
     let sent = try fixture.sent()
     #expect(Set(sent.map(\.id)) == Set((0..<40).map { "r\($0)" }))
     for (id, at) in sent { #expect(at >= due + (Int64(id.dropFirst()) ?? 0) * 100) }
     #expect(first.counter("rebuilds") == 0, "the other's part is in the database")
-    #expect(first.stop() == nil)
-    #expect(ingest.stop() == nil)
+    #expect(first.stop() == nil && ingest.stop() == nil)
   }
 }

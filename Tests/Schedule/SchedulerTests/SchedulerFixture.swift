@@ -8,8 +8,7 @@ import Kafka
 import Records
 import Scheduler
 import ServiceKit
-import Settings
-import Synchronization
+import Store
 import Telemetry
 import TestSupport
 
@@ -32,27 +31,32 @@ final class SchedulerFixture {
   }
 
   func ingest() throws -> RunningService {
-    let table = IngestSettings.table
-    let values = try table.read(CommandLineFlags(["--topic-prefix", kafka.prefix], for: table))
-    var settings = try IngestSettings(values)
+    let context = try IngestService.context(["--topic-prefix", kafka.prefix])
+    var settings = try IngestSettings(context.values)
     settings.kafka = kafka.configuration
     let ready = settings
-    return try RunningService(IngestService.name, values) { context throws(ServiceFailure) in
+    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
       try IngestService.run(ready, context)
     }
   }
 
   func scheduler(_ database: String, _ flags: [String] = []) throws -> RunningService {
-    let table = SchedulerSettings.table
-    let values = try table.read(
-      CommandLineFlags(
-        ["--topic-prefix", kafka.prefix, "--database", database] + flags, for: table))
-    var settings = try SchedulerSettings(values)
+    let context = try SchedulerService.context(
+      ["--topic-prefix", kafka.prefix, "--database", database] + flags)
+    var settings = try SchedulerSettings(context.values)
     settings.kafka = kafka.configuration
     let ready = settings
-    return try RunningService(SchedulerService.name, values) { context throws(ServiceFailure) in
+    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
       try SchedulerService.run(ready, context)
     }
+  }
+
+  /// A database of device tokens, complete and empty, and where it is.
+  func devices(_ kind: DatabaseKind = .sqlite) throws -> (location: String, store: TokenStore) {
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    try store.setComplete(at: 1)
+    return (location, store)
   }
 
   @discardableResult
@@ -106,51 +110,29 @@ final class SchedulerFixture {
     }
   }
 
-  static let token = String(repeating: "ab", count: 32)
-}
-
-/// A service inside this process.
-final class RunningService {
-  private final class Result: Sendable {
-    let failure = Mutex<ServiceFailure?>(nil)
-    let isDone = Atomic(false)
+  /// The receipt that says to how many devices a request was addressed.
+  func summary(_ id: String) throws -> Receipt? {
+    try receipts().first { $0.id == id && $0.outcome == .addressed }
   }
 
-  let context: ServiceContext
-  private let result = Result()
-  private var isStopped = false
+  /// The tokens or channels that a request was sent to.
+  func keys(_ id: String) throws -> [String] {
+    try readAll(names.notifications(.first)).compactMap { record in
+      record.value?.contains("\t\(id)\t") == true ? record.key : nil
+    }.sorted()
+  }
 
-  init(
-    _ name: String, _ values: SettingValues,
-    _ run: @escaping @Sendable (ServiceContext) throws(ServiceFailure) -> Void
-  ) throws {
-    let context = ServiceContext(
-      name: name, log: Logger(service: name, level: .warning), values: values)
-    let result = result
-    let thread = try LoopThread(name: "service") {
-      do throws(ServiceFailure) {
-        try run(context)
-      } catch {
-        result.failure.withLock { $0 = error }
-      }
-      result.isDone.store(true, ordering: .releasing)
+  static func campaign(_ json: String) throws -> CampaignRecord {
+    let now = WallClock.milliseconds()
+    return try Array(json.utf8).withUnsafeBytes {
+      try CampaignRecord(json: $0, at: now, by: "test", parser: JSONParser())
     }
-    thread.detach()
-    self.context = context
   }
 
-  deinit { if !isStopped { _ = stop() } }
-
-  func counter(_ name: String) -> Int {
-    context.counters.sums.first { $0.name == name }?.value ?? 0
+  func start(_ campaign: CampaignRecord) throws {
+    try produce(
+      names.schedule, key: "\(campaign.key)", String(decoding: campaign.value, as: UTF8.self))
   }
 
-  /// Stops as SIGTERM does; returns why it failed, if it did.
-  func stop() -> ServiceFailure? {
-    isStopped = true
-    context.signals.requestStop()
-    let ended = eventually(withinMilliseconds: 30_000) { result.isDone.load(ordering: .acquiring) }
-    return ended
-      ? result.failure.withLock { $0 } : ServiceFailure("the service did not stop within 30 s")
-  }
+  static let token = String(repeating: "ab", count: 32)
 }

@@ -18,8 +18,7 @@ import Testing
     let first = try old.scheduler(path)
     try old.request("before", sendAt: due)
     #expect(eventually(withinMilliseconds: 15_000) { first.counter("scheduled") == 1 })
-    #expect(first.stop() == nil)
-    #expect(oldIngest.stop() == nil)
+    #expect(first.stop() == nil && oldIngest.stop() == nil)
     try forget(path, new)
     let ingest = try new.ingest()
     let second = try new.scheduler(path)
@@ -28,8 +27,7 @@ import Testing
     #expect(try new.sent().map(\.id).sorted() == ["after", "before"])
     for (_, at) in try new.sent() { #expect(at >= due) }
     #expect(second.counter("rebuilds") == 0)
-    #expect(ingest.stop() == nil)
-    #expect(second.stop() == nil)
+    #expect(ingest.stop() == nil && second.stop() == nil)
   }
 
   /// As when the topic is deleted, its group's offsets go with it.
@@ -45,27 +43,23 @@ import Testing
     let count = 700
     for number in 0..<count { try old.request("r\(number)", sendAt: due) }
     #expect(eventually(withinMilliseconds: 20_000) { first.counter("scheduled") == count })
-    #expect(first.stop() == nil)
-    #expect(oldIngest.stop() == nil)
+    #expect(first.stop() == nil && oldIngest.stop() == nil)
     let ingest = try new.ingest()
     // It is stopped in the middle of it, and begins once more.
     let interrupted = try new.scheduler(path)
     _ = eventually(withinMilliseconds: 20_000) { interrupted.counter("written_again") > 0 }
     #expect(interrupted.stop() == nil)
     let second = try new.scheduler(path)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        Set(try new.readAll(new.names.schedule).map(\.key)).count == count
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      Set(try new.readAll(new.names.schedule).map(\.key)).count == count
+    }
     try new.cancel("r3")
     #expect(eventually(withinMilliseconds: 10_000) { second.counter("cancelled") == 1 })
     #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= count - 1 })
     let sent = try new.sent()
-    #expect(
-      sent.map(\.id).sorted() == (0..<count).filter { $0 != 3 }.map { "r\($0)" }.sorted())
+    #expect(sent.map(\.id).sorted() == (0..<count).filter { $0 != 3 }.map { "r\($0)" }.sorted())
     #expect(sent.allSatisfy { $0.at >= due })
-    #expect(ingest.stop() == nil)
-    #expect(second.stop() == nil)
+    #expect(ingest.stop() == nil && second.stop() == nil)
   }
 
   /// Ingest has gone on writing before the scheduler came.
@@ -77,21 +71,17 @@ import Testing
     let first = try old.scheduler(path)
     for number in 0..<3 { try old.request("before\(number)", sendAt: due) }
     #expect(eventually(withinMilliseconds: 15_000) { first.counter("scheduled") == 3 })
-    #expect(first.stop() == nil)
-    #expect(oldIngest.stop() == nil)
+    #expect(first.stop() == nil && oldIngest.stop() == nil)
     let ingest = try new.ingest()
     for number in 0..<5 { try new.request("after\(number)", sendAt: due) }
     #expect(
-      try eventually(withinMilliseconds: 15_000) {
-        try new.readAll(new.names.schedule).count == 5
-      })
+      try eventually(withinMilliseconds: 15_000) { try new.readAll(new.names.schedule).count == 5 })
     let second = try new.scheduler(path)
     #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= 8 })
     #expect(
       try new.sent().map(\.id).sorted()
         == (0..<5).map { "after\($0)" } + (0..<3).map { "before\($0)" })
-    #expect(ingest.stop() == nil)
-    #expect(second.stop() == nil)
+    #expect(ingest.stop() == nil && second.stop() == nil)
   }
 
   /// The group's offset and the database's are those of a log that was longer.
@@ -99,7 +89,6 @@ import Testing
     let store = try ScheduleStore(try TokenStore(path, now: 1))
     try store.transaction { () throws(StoreError) in try store.setPosition(0, 1_000) }
     let partition = TopicPartition(topic: fixture.names.schedule, partition: 0)
-    try fixture.kafka.commit(
-      group: fixture.names.group(.scheduler), partition, offset: 1_000)
+    try fixture.kafka.commit(group: fixture.names.group(.scheduler), partition, offset: 1_000)
   }
 }

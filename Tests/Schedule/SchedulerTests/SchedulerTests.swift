@@ -24,18 +24,16 @@ import Testing
     try fixture.request("later", sendAt: due)
     #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("scheduled") == 1 })
     #expect(try fixture.sent().map(\.id) == ["now"])
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.sent().contains { $0.id == "later" }
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.sent().contains { $0.id == "later" }
+    }
     let sent = try fixture.sent().filter { $0.id == "later" }
     #expect(sent.count == 1 && sent[0].at >= due && sent[0].at < due + 2_000, "\(sent) \(due)")
     // The row has gone, and the topic ends with a tombstone.
     #expect(eventually(withinMilliseconds: 5_000) { scheduler.counter("loaded") == 0 })
     let records = try fixture.readAll(fixture.names.schedule)
     #expect(records.last?.value == nil && records.count == 2)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   /// `String` takes the ids of a pair for the same; Kafka, the database and APNs do not.
@@ -50,8 +48,7 @@ import Testing
     #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("scheduled") == 40 })
     #expect(try eventually(withinMilliseconds: 20_000) { try fixture.sent().count >= 40 })
     #expect(Set(try fixture.sent().map(\.id.exact)) == Set(ids))
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test func `a cancelled request is not sent, also when the cancellation came first`() throws {
@@ -72,8 +69,7 @@ import Testing
     usleep(500_000)
     #expect(try fixture.sent().map(\.id) == ["b"])
     #expect(scheduler.counter("cancelled") == 2)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test(arguments: [false, true])
@@ -98,8 +94,7 @@ import Testing
     usleep(300_000)
     #expect(Set(try fixture.sent().map(\.id)) == Set((0..<20).map { "r\($0)" }))
     #expect((second.counter("rebuilds") > 0) == isNewDisk)
-    #expect(ingest.stop() == nil)
-    #expect(second.stop() == nil)
+    #expect(ingest.stop() == nil && second.stop() == nil)
   }
 
   @Test func `a request that replaces another one by its id is the one that is sent`() throws {
@@ -113,8 +108,7 @@ import Testing
     #expect(try eventually(withinMilliseconds: 20_000) { try fixture.sent().count == 1 })
     let record = try fixture.readAll(fixture.names.notifications(.first))[0]
     #expect(record.value?.contains("\talert\t5\t") == true, "\(record.value ?? "")")
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test
@@ -125,8 +119,7 @@ import Testing
     let ingest = try fixture.ingest()
     let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
     let due = WallClock.milliseconds() + 9_000
-    #expect(
-      eventually(withinMilliseconds: 10_000) { scheduler.counter("partitions_assigned") == 2 })
+    expectEventually(withinMilliseconds: 10_000) { scheduler.counter("partitions_assigned") == 2 }
     // As a scheduler whose clock is ahead releases it.
     let json =
       #"{"app":"com.example.app","id":"a","token":"\#(SchedulerFixture.token)","payload":{"aps":{"alert":"x"}},"#
@@ -140,13 +133,11 @@ import Testing
     #expect(try fixture.sent()[0].at >= due)
     let record = try fixture.readAll(fixture.names.schedule)[0]
     #expect(record.value?.hasPrefix("S1\t\((due / 1_000 + 1) * 1_000)\t\(due - 60_000)\t") == true)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
-  @Test func `a record that cannot be read becomes a dead letter, and what its key had stays`()
-    throws
-  {
+  @Test
+  func `a record that cannot be read becomes a dead letter, and what its key had stays`() throws {
     let fixture = try SchedulerFixture(partitions: 1)
     let topic = fixture.names.schedule
     let good = "S1\t\(WallClock.milliseconds() + 3_600_000)\t1000000000000\t\t\n{\"id\":\"x\"}"
@@ -154,8 +145,7 @@ import Testing
     try fixture.produce(topic, key: "a.b:production:x", "S9\t1")
     try fixture.produce(topic, key: "nonsense", "S1\t1\t1\t\t\n{}")
     let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try fixture.readAll(topic).count == 5 })
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.readAll(topic).count == 5 })
     let letters = try fixture.readAll(fixture.names.deadLetters)
     #expect(letters.count == 2 && scheduler.counter("unreadable") == 2)
     let letter = try #require(letters.first { $0.value == "S9\t1" })

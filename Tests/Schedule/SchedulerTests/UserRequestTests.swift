@@ -28,23 +28,10 @@ import Testing
     }
   }
 
-  private static func send(
-    _ fixture: SchedulerFixture, _ id: String, _ more: String
-  ) throws {
+  private static func send(_ fixture: SchedulerFixture, _ id: String, _ more: String) throws {
     try fixture.produce(
       fixture.names.requests,
       #"{"app":"\#(app)","id":"\#(id)","payload":{"aps":{"alert":"x"}},\#(more)}"#)
-  }
-
-  private static func summary(_ fixture: SchedulerFixture, _ id: String) throws -> Receipt? {
-    try fixture.receipts().first { $0.id == id && $0.outcome == .addressed }
-  }
-
-  /// The tokens that a request was sent to.
-  private static func tokens(_ fixture: SchedulerFixture, _ id: String) throws -> [String] {
-    try fixture.readAll(fixture.names.notifications(.first)).compactMap { record in
-      record.value?.contains("\t\(id)\t") == true ? record.key : nil
-    }.sorted()
   }
 
   @Test(arguments: DatabaseKind.allCases)
@@ -52,9 +39,7 @@ import Testing
     _ kind: DatabaseKind
   ) throws {
     let fixture = try SchedulerFixture()
-    let location = try kind.location(in: fixture.folder)
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices(kind)
     try Self.register(store, 1, at: 10, DeviceDetails(user: "ann"))
     try Self.register(store, 2, at: 20, DeviceDetails(user: "ann"))
     try Self.register(store, 3, at: 30, DeviceDetails(pushType: "voip", user: "ann"))
@@ -67,33 +52,29 @@ import Testing
     try Self.send(fixture, "b", #""users":["ann","bob","ann","carl"]"#)
     try Self.send(fixture, "c", #""user":"carl""#)
     try Self.send(fixture, "d", #""user":"ann","type":"voip""#)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.receipts().count { $0.outcome == .addressed } == 4
-      })
-    #expect(try Self.tokens(fixture, "a") == [1, 2].map(Self.token))
-    #expect(try Self.tokens(fixture, "b") == [1, 2, 4].map(Self.token))
-    #expect(try Self.tokens(fixture, "c").isEmpty)
-    #expect(try Self.tokens(fixture, "d") == [Self.token(3)])
-    let first = try #require(try Self.summary(fixture, "a"))
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.receipts().count { $0.outcome == .addressed } == 4
+    }
+    #expect(try fixture.keys("a") == [1, 2].map(Self.token))
+    #expect(try fixture.keys("b") == [1, 2, 4].map(Self.token))
+    #expect(try fixture.keys("c").isEmpty)
+    #expect(try fixture.keys("d") == [Self.token(3)])
+    let first = try #require(try fixture.summary("a"))
     #expect(first.addressed == 2 && first.reason == nil && first.app == Self.app)
     #expect(first.data == #"{"k":"v"}"# && first.carried[.group] == "g" && first.apnsID == nil)
-    #expect(try Self.summary(fixture, "b")?.addressed == 3)
-    let nobody = try #require(try Self.summary(fixture, "c"))
+    #expect(try fixture.summary("b")?.addressed == 3)
+    let nobody = try #require(try fixture.summary("c"))
     #expect(nobody.addressed == 0 && nobody.reason == "no_device" && nobody.detail != nil)
     #expect(eventually(withinMilliseconds: 5_000) { scheduler.counter("loaded") == 0 })
     #expect(scheduler.counter("addressed") == 3 && scheduler.counter("without_device") == 1)
     #expect(scheduler.counter("devices_addressed") == 6)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test func `devices are those at the moment of sending, and a cancelled request has none`() throws
   {
     let fixture = try SchedulerFixture()
-    let location = fixture.folder.file("tokens.db")
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices()
     try Self.register(store, 1, at: 10, DeviceDetails(user: "ann"))
     let ingest = try fixture.ingest()
     let scheduler = try fixture.scheduler(
@@ -105,14 +86,12 @@ import Testing
     #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("scheduled") == 2 })
     try fixture.cancel("cancelled")
     try Self.register(store, 2, at: 20, DeviceDetails(user: "ann"))
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
-    #expect(try Self.tokens(fixture, "a") == [1, 2].map(Self.token))
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("a") != nil })
+    #expect(try fixture.keys("a") == [1, 2].map(Self.token))
     #expect(try fixture.sent().allSatisfy { $0.at >= due })
     usleep(300_000)
-    #expect(try Self.summary(fixture, "cancelled") == nil)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(try fixture.summary("cancelled") == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test(arguments: DatabaseKind.allCases)
@@ -120,9 +99,7 @@ import Testing
     _ kind: DatabaseKind
   ) throws {
     let fixture = try SchedulerFixture()
-    let location = try kind.location(in: fixture.folder)
-    let store = try TokenStore(location, now: 1)
-    try store.setComplete(at: 1)
+    let (location, store) = try fixture.devices(kind)
     try Self.register(store, 1, at: 10, DeviceDetails(user: "ann"))
     try store.startOver(at: 5)
     try store.transaction { () throws(StoreError) in
@@ -138,9 +115,7 @@ import Testing
     try Self.send(fixture, "b", #""user":"bob""#)
     #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("people_waiting") == 2 })
     #expect(
-      eventually(withinMilliseconds: 5_000) {
-        obstacle()?.contains("37 % of 100 records") == true
-      })
+      eventually(withinMilliseconds: 5_000) { obstacle()?.contains("37 % of 100 records") == true })
     #expect(try fixture.receipts().isEmpty)
     // What is read now; ann's first device is on no topic.
     try store.transaction { () throws(StoreError) in
@@ -150,21 +125,17 @@ import Testing
       _ = try store.removeOldRows(after: nil, limit: 1_000)
       try store.setComplete(at: 9)
     }
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try fixture.receipts().count { $0.outcome == .addressed } == 2
-      })
-    #expect(try Self.tokens(fixture, "a") == [Self.token(2)])
-    #expect(try Self.summary(fixture, "b")?.reason == "no_device")
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.receipts().count { $0.outcome == .addressed } == 2
+    }
+    #expect(try fixture.keys("a") == [Self.token(2)])
+    #expect(try fixture.summary("b")?.reason == "no_device")
     #expect(eventually(withinMilliseconds: 5_000) { obstacle() == nil })
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
   @Test
-  func `without a filled database requests to users wait, and no others`()
-    throws
-  {
+  func `without a filled database requests to users wait, and no others`() throws {
     let fixture = try SchedulerFixture()
     let location = fixture.folder.file("tokens.db")
     let ingest = try fixture.ingest()
@@ -175,10 +146,9 @@ import Testing
     #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("people_waiting") == 2 })
     #expect(scheduler.counter("people_failing") == 1)
     try fixture.request("other", sendAt: WallClock.milliseconds() + 1_500)
-    #expect(
-      try eventually(withinMilliseconds: 15_000) {
-        try fixture.sent().contains { $0.id == "other" }
-      })
+    try expectEventually(withinMilliseconds: 15_000) {
+      try fixture.sent().contains { $0.id == "other" }
+    }
     try fixture.cancel("cancelled")
     #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("cancelled") == 1 })
     let store = try TokenStore(location, now: 1)
@@ -188,13 +158,11 @@ import Testing
         DeviceDetails(user: "ann", model: number == 3 ? "iPad16,3" : "iPhone17,1"))
     }
     try store.setComplete(at: 1)
-    #expect(
-      try eventually(withinMilliseconds: 20_000) { try Self.summary(fixture, "a") != nil })
-    #expect(try Self.tokens(fixture, "a") == [2, 3].map(Self.token))
+    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("a") != nil })
+    #expect(try fixture.keys("a") == [2, 3].map(Self.token))
     #expect(scheduler.counter("people_failing") == 0 && scheduler.counter("people_waiting") == 0)
     usleep(300_000)
-    #expect(try Self.summary(fixture, "cancelled") == nil)
-    #expect(ingest.stop() == nil)
-    #expect(scheduler.stop() == nil)
+    #expect(try fixture.summary("cancelled") == nil)
+    #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 }

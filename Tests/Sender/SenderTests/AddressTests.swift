@@ -81,9 +81,8 @@ import Testing
     SocketAddress(bytes: [127, 0, 0, number], port: gateway.address.port)!
   }
 
-  @Test func `the name is looked up again before each connect: a gateway that moved is found`()
-    throws
-  {
+  @Test
+  func `the name is looked up again before each connect: a gateway that moved is found`() throws {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init(), .init()])
     try rig.publishToken()

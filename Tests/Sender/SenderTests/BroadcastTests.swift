@@ -9,8 +9,6 @@ import Kafka
 import OperatorCommand
 import Records
 import ServiceKit
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -34,17 +32,13 @@ import Testing
 
   /// Makes a channel through the operator's command and returns its id.
   private func createChannel(_ rig: SenderRig, storesLast: Bool) throws -> String {
-    let table = CommonSettings.table(of: ChannelsCreateCommand.self)
-    let flags = [
+    let context = try ChannelsCreateCommand.context([
       "--app", SenderRig.app, "--topic-prefix", rig.fixture.prefix, "--kafka",
       rig.fixture.configuration.bootstrap, "--gateway-roots", rig.rootPath, "--storage-policy",
       storesLast ? "last" : "none", "--channels-gateway",
       "localhost:\(rig.simulator.managementAddress.port)",
-    ]
-    let values = try table.read(CommandLineFlags(flags, for: table))
-    let context = ServiceContext(
-      name: "channels", log: Logger(service: "channels", level: .error), values: values)
-    try ChannelsCreateCommand.run(try ChannelsCreateCommand.settings(values), context)
+    ])
+    try ChannelsCreateCommand.run(ChannelsCreateCommand.settings(context.values), context)
     let channels = try JSONDocument(try admin(rig, "/channels")).root["channels"]?.array ?? []
     let policy: Int64 = storesLast ? 1 : 0
     let channel = channels.first { $0["storage_policy"]?.int == policy }
@@ -56,8 +50,7 @@ import Testing
     `broadcasts are published to their channel; receipts name it, refusals never touch a device token`()
     throws
   {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let none = try createChannel(rig, storesLast: false)
     let last = try createChannel(rig, storesLast: true)
     try rig.startSender()
@@ -101,21 +94,17 @@ import Testing
   }
 
   @Test func `go to a gateway of their own where one is set`() throws {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let channel = try createChannel(rig, storesLast: false)
     // Pushes would find nobody there.
     let other = "localhost:\(rig.simulator.address.port)"
-    try rig.startSender([
-      "--gateway", "localhost:1", "--broadcast-gateway", other,
-    ])
+    try rig.startSender(["--gateway", "localhost:1", "--broadcast-gateway", other])
     try rig.send(channel, envelope(1))
     #expect(try rig.receipts(1).map(\.outcome) == [.delivered])
   }
 
   @Test func `broadcasts with a key that is no channel id are dead letters`() throws {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.startSender()
     try rig.send("not base64!", envelope(1))
     let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)

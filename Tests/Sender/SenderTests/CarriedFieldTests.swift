@@ -23,9 +23,8 @@ import Testing
     String((record.value ?? "").prefix { $0 != "\n" })
   }
 
-  @Test func `go through a retry topic byte for byte, to the gateway and to the receipt`()
-    throws
-  {
+  @Test
+  func `go through a retry topic byte for byte, to the gateway and to the receipt`() throws {
     // One push has to wait, however fast they come.
     let rig = try SenderRig()
     try rig.addFaults(#"[{"id":"too_many_requests","when":{"nth":2}}]"#)
@@ -54,9 +53,8 @@ import Testing
     #expect(!seen.contains("zeta") && !seen.contains("later"))
   }
 
-  @Test func `are in the dead letter as they came; what no header may be is refused`()
-    throws
-  {
+  @Test
+  func `are in the dead letter as they came; what no header may be is refused`() throws {
     let rig = try SenderRig()
     try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.other"])
     try rig.startSender { $0.credentialWait = 1_500 }

@@ -32,9 +32,8 @@ import Testing
     return path
   }
 
-  @Test func `certificate and key may be one file, and a key that is elsewhere is asked for`()
-    throws
-  {
+  @Test
+  func `certificate and key may be one file, and a key that is elsewhere is asked for`() throws {
     let folder = TemporaryFolder()
     let issued = try CertificateAuthority().issueClient(bundleID: SenderRig.app)
     let path = folder.file("certificates.json")
@@ -82,9 +81,8 @@ import Testing
     #expect(sender.counter("certificate_days_left") >= 364)
   }
 
-  @Test func `a location push needs a provider token, with which it goes on another connection`()
-    throws
-  {
+  @Test
+  func `a location push needs a provider token, with which it goes on another connection`() throws {
     let rig = try SenderRig()
     let gateway = try gateway(rig, .init())
     let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
@@ -194,8 +192,7 @@ import Testing
     // The app's own, renewed: nobody has to say so.
     _ = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
     #expect(eventually { gateway.seen.open == 0 })
-    #expect(
-      eventually { samples("certificate_not_after_timestamp_seconds").map(\.labels) != first })
+    expectEventually { samples("certificate_not_after_timestamp_seconds").map(\.labels) != first }
     #expect(refused().isEmpty)
     try rig.sendMany(5, from: 10)
     let receipts = try rig.receipts(15)
@@ -203,9 +200,8 @@ import Testing
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
   }
 
-  @Test func `a certificate that has expired in use does not keep another from being renewed`()
-    throws
-  {
+  @Test
+  func `a certificate that has expired in use does not keep another from being renewed`() throws {
     let rig = try SenderRig()
     let expired = try rig.authority.issueClient(bundleID: SenderRig.app, validity: .expired)
     let path = try list(rig, "old", expired)

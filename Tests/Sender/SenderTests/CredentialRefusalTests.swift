@@ -6,8 +6,6 @@ import Kafka
 import OperatorCommand
 import Records
 import ServiceKit
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -52,8 +50,7 @@ import Testing
   func `an id that ended by a setting is free again, also for a sender that starts later`(
     reason: String
   ) throws {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try refuse(rig, reason)
     let first = try rig.startSender()
     try send(rig)
@@ -78,8 +75,7 @@ import Testing
   }
 
   @Test func `an id that ended by a setting is free again for the sender that refused it`() throws {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try refuse(rig, "TopicDisallowed")
     try rig.startSender()
     try send(rig)
@@ -90,29 +86,22 @@ import Testing
   }
 
   private func replay(_ rig: SenderRig, _ flags: [String]) throws {
-    let table = CommonSettings.table(of: ReceiptsReplayCommand.self)
-    let values = try table.read(
-      CommandLineFlags(
-        [
-          "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
-          "--no-progress", "--yes",
-        ] + flags, for: table))
-    let context = ServiceContext(
-      name: "replay", log: Logger(service: "replay", level: .error), values: values)
-    try ReceiptsReplayCommand.run(try ReceiptsReplayCommand.settings(values), context)
+    let context = try ReceiptsReplayCommand.context(
+      [
+        "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
+        "--no-progress", "--yes",
+      ] + flags)
+    try ReceiptsReplayCommand.run(ReceiptsReplayCommand.settings(context.values), context)
   }
 
   @Test func `what was refused is sent again from its receipts, once however often that is done`()
     throws
   {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let count = 30
     try rig.addFaults(#"[{"id":"any_answer","status":400,"reason":"TopicDisallowed"}]"#)
     try rig.startSender()
-    for number in 0..<count {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<count)
     #expect(try rig.receipts(count).allSatisfy { $0.outcome == .rejected })
     try rig.endFaults()
     let flags = ["--app", SenderRig.app, "--reason", "TopicDisallowed"]

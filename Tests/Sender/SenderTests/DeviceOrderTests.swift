@@ -14,13 +14,10 @@ import Testing
   @Test func `--ordered: one in flight per device, in order; other devices are not slowed`() throws
   {
     let gateway = try ScriptedGateway { _ in .accepted(after: 40) }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.startSender(["--ordered"], loops: 1, answering: gateway)
     let device = SenderRig.token(7)
-    for number in 0..<50 {
-      try rig.send(device, SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    for number in 0..<50 { try rig.send(device, SenderRig.envelope(id: SenderRig.id(number))) }
     try rig.sendMany(100..<600)
     let receipts = try rig.receipts(of: Array(0..<50) + Array(100..<600))
     #expect(receipts.count == 550)

@@ -35,18 +35,14 @@ import Testing
     `what waits on a retry topic is not sent to the next owner of the device, nor to a removed one`()
     throws
   {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.addFaults(
       (1...3).map {
         #"{"id":"any_answer","status":429,"reason":"TooManyRequests","#
           + #""when":{"token":"\#(SenderRig.token($0))","times":1}}"#
       }.joined(separator: ",").withBrackets)
     try rig.startSender()
-    for number in 1...3 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
-    _ = rig.producer.flush(timeoutMilliseconds: 10_000)
+    try rig.sendMany(1..<4)
     // All three wait for five seconds.
     #expect(try rig.fixture.read(rig.names.retries(.seconds5), count: 3).count == 3)
     let now = WallClock.milliseconds()
@@ -66,18 +62,14 @@ import Testing
     #expect(receipt(12)?.reason == "removed")
   }
 
-  @Test func `a sender that starts later knows what was said before, and what is usable again`()
-    throws
-  {
-    let rig = try SenderRig()
-    try rig.publishToken()
+  @Test
+  func `a sender that starts later knows what was said before, and what is usable again`() throws {
+    let rig = try SenderRig(hasToken: true)
     let now = WallClock.milliseconds()
     try tell(rig, Self.device(1), DeviceRelease(.removed, at: now), isGone: true)
     try tell(rig, Self.device(2), DeviceRelease(.removed, at: now), isGone: true)
     try tell(rig, Self.device(2), DeviceRelease(.ownerChanged, at: now))
-    for number in 1...2 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(1..<3)
     try rig.startSender()
     let receipts = try rig.receipts(2)
     let outcomes = Dictionary(
@@ -86,13 +78,11 @@ import Testing
   }
 
   @Test func `a time ahead of ours ends nothing that is requested after its record`() throws {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let now = WallClock.milliseconds()
     try tell(rig, Self.device(1), DeviceRelease(.ownerChanged, at: now + 240_000))
     let created = WallClock.milliseconds() + 1
-    try rig.send(
-      SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1), created: created))
+    try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1), created: created))
     try rig.startSender()
     #expect(try rig.receipts(1).map(\.outcome) == [.delivered])
   }

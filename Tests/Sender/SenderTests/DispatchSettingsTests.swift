@@ -2,16 +2,14 @@
 import ConsumerGroup
 import Contract
 import SenderDecisions
-import Settings
+import TestSupport
 import Testing
 
 @testable import Sender
 
 @Suite struct DispatchSettingsTests {
   private func dispatch(_ flags: [String]) throws -> DispatchSettings {
-    let table = SenderSettings.table
-    let flags = try CommandLineFlags(["--loops=1"] + flags, for: table)
-    return try SenderSettings(try table.read(flags)).dispatch
+    try SenderSettings(SenderSettings.table.values(["--loops=1"] + flags)).dispatch
   }
 
   /// The simulation and the tests of Core decide by the numbers that the dispatcher has by itself.
@@ -24,9 +22,7 @@ import Testing
   }
 
   @Test func `times reach the dispatcher`() throws {
-    let dispatch = try dispatch([
-      "--request-timeout=105ms"
-    ])
+    let dispatch = try dispatch(["--request-timeout=105ms"])
     #expect(dispatch.requestTimeout == 105)
   }
 
@@ -52,9 +48,7 @@ import Testing
   }
 
   @Test func `there are no more connections than files may be open`() throws {
-    let table = SenderSettings.table
-    var settings = try SenderSettings(
-      try table.read(try CommandLineFlags(["--loops=2"], for: table)))
+    var settings = try SenderSettings(SenderSettings.table.values(["--loops=2"]))
     var lowered = settings.fit(openFiles: 1_048_576)
     #expect(!lowered && settings.connectionsPerLoop == 2_048)
     lowered = settings.fit(openFiles: 256)

@@ -22,8 +22,7 @@ import Testing
   /// Sends the good tenant's notifications for a while, to devices in every partition, and checks that each is
   /// delivered in time.
   private func expectUndisturbed(_ rig: SenderRig) throws {
-    let traffic = try SteadyTraffic(
-      rig, app: Self.tenant, from: 1_000_000, everyMilliseconds: 10)
+    let traffic = try SteadyTraffic(rig, app: Self.tenant, from: 1_000_000, everyMilliseconds: 10)
     _ = eventually { traffic.sent >= 200 }
     let sent = traffic.stop()
     let receipts = try rig.receipts(of: 1_000_000..<1_000_000 + sent)
@@ -37,9 +36,7 @@ import Testing
   func `a tenant that floods a gateway which does not answer it does not slow another tenant`()
     throws
   {
-    let gateway = try ScriptedGateway {
-      $0.topic == Self.flooding ? .hold : .accepted(after: 20)
-    }
+    let gateway = try ScriptedGateway { $0.topic == Self.flooding ? .hold : .accepted(after: 20) }
     // Four partitions a topic.
     let rig = try SenderRig()
     try rig.publishToken(keyID: "KEYTENANT1", apps: [Self.tenant])

@@ -3,13 +3,14 @@ import Contract
 import EventLoop
 import Faults
 import Records
+import TestSupport
 
 @testable import Sender
 
 /// What a sender has made of notifications while the gateway played a fault.
 struct FaultRun {
   let receipts: [Receipt]
-  let sender: RunningSender
+  let sender: RunningService
 
   func receipt(_ number: Int) -> Receipt? {
     let token = SenderRig.token(number)
@@ -244,8 +245,7 @@ struct FaultCase: Sendable {
           delivered, uncounted, ("GOAWAY is counted", { $0.counter("go_aways") >= 6 })))
     case .connectionLost:
       FaultCase(
-        rules:
-          #"[{"id":"connection_lost","with":"reset","when":{"nth":40}},"#
+        rules: #"[{"id":"connection_lost","with":"reset","when":{"nth":40}},"#
           + #"{"id":"connection_lost","with":"end","when":{"nth":90}}]"#,
         failures: expect(delivered, lost))
     case .blackHole:
@@ -272,8 +272,7 @@ struct FaultCase: Sendable {
     case .deadAddress:
       FaultCase(
         rules: #"[{"id":"dead_address","when":{"address":"127.0.0.1"}}]"#,
-        simulator: ["--listen-also", "127.0.0.2"],
-        failures: expect(delivered, uncounted))
+        simulator: ["--listen-also", "127.0.0.2"], failures: expect(delivered, uncounted))
     case .connectRefused:
       FaultCase(
         rules: #"[{"id":"connect_refused","when":{"times":2}}]"#,

@@ -25,9 +25,7 @@ import Testing
       rig.folder.file("hosts"), Array("127.0.0.1 localhost\n127.0.0.2 localhost\n".utf8))
     let hosts = plan.simulator.isEmpty ? [] : ["--gateway-hosts", rig.folder.file("hosts")]
     let sender = try rig.startSender(
-      [
-        "--request-timeout", "2s", "--max-connections", "2",
-      ] + hosts + plan.sender, loops: 1
+      ["--request-timeout", "2s", "--max-connections", "2"] + hosts + plan.sender, loops: 1
     ) {
       $0.connectTimeout = 2_000
       $0.pingAfter = 500

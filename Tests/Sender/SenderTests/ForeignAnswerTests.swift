@@ -61,8 +61,7 @@ import Testing
 
   @Test func `200 with another's id is an acceptance, and the receipt names the id`() throws {
     let gateway = try ScriptedGateway { _ in .answer(.init(identifier: Self.other)) }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let sender = try rig.startSender(loops: 1, answering: gateway)
     try rig.sendMany(10)
     let receipts = try rig.receipts(10)

@@ -54,8 +54,7 @@ import Testing
   func `text beside the offset that is no map of ours is counted, and the offset alone is used`()
     throws
   {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     for number in 0..<10 {
       try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
     }
@@ -68,8 +67,7 @@ import Testing
   }
 
   @Test func `records that our own offset map calls completed are not sent`() throws {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     for number in 0..<10 {
       try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
     }
@@ -88,10 +86,8 @@ import Testing
   }
 
   @Test func `a map that was copied from another partition is not believed`() throws {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     try rig.sendMany(0..<10)
-    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
     let bulk = TopicPartition(topic: rig.names.notifications(.bulk), partition: 0)
     try rig.commit(offset: 2, metadata: OffsetMap.encode(of: bulk, base: 2, [3..<5, 7..<9]))
     let sender = try rig.startSender()
@@ -101,10 +97,8 @@ import Testing
 
   /// As a late commit to a topic that was deleted leaves it beside the new one.
   @Test func `a map that reaches beyond the end of the log is not believed`() throws {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     try rig.sendMany(0..<10)
-    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
     try rig.commit(
       offset: 2, metadata: OffsetMap.encode(of: rig.onlyPartition, base: 2, [3..<5, 7..<50]))
     let sender = try rig.startSender()
@@ -120,8 +114,7 @@ import Testing
   func `a record that could not be sent has taken no id, below the committed offset and above it`()
     throws
   {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     try rig.send("no device", SenderRig.envelope(id: SenderRig.id(50)))
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
     try rig.send("no device", SenderRig.envelope(id: SenderRig.id(51)))
@@ -142,11 +135,9 @@ import Testing
   func `a map with as many runs as the bound allows is read back, and what lies between is sent`()
     throws
   {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     let runs = PartitionBounds().runsAtMost
     try rig.sendMany(0..<2 * runs + 1)
-    _ = rig.producer.flush(timeoutMilliseconds: 10_000)
     let done = (1...Int64(runs)).map { run -> Range<Int64> in 2 * run..<2 * run + 1 }
     let map = try #require(OffsetMap.encode(of: rig.onlyPartition, base: 1, done))
     #expect(try OffsetMap.decode(Array(map.utf8), of: rig.onlyPartition, base: 1).count == runs)
@@ -169,8 +160,7 @@ import Testing
     `ids that are not read back in time hold nothing up, are counted once, and count when they come`()
     throws
   {
-    let rig = try SenderRig(partitions: 1, embedded: true)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
     let first = try rig.startSender()
     try rig.sendMany(0..<100)
     #expect(try rig.receipts(100).count == 100)
@@ -193,17 +183,12 @@ import Testing
   }
 
   @Test func `what was sent before a restart is deduplicated after it, by another sender`() throws {
-    let rig = try SenderRig(partitions: 2)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 2, hasToken: true)
     let first = try rig.startSender()
-    for number in 0..<500 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<500)
     #expect(try rig.receipts(500).count == 500)
     #expect(first.stop() == nil)
-    for number in 0..<600 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<600)
     let second = try rig.startSender()
     let receipts = try rig.receipts(1_100)
     let outcomes = Dictionary(grouping: receipts, by: \.outcome).mapValues(\.count)
@@ -216,13 +201,9 @@ import Testing
     `beyond the bound of open records the partition waits in Kafka; a second signal ends at once`()
     throws
   {
-    let rig = try SenderRig(simulator: ["--latency", "60s"], partitions: 2)
-    try rig.publishToken()
+    let rig = try SenderRig(simulator: ["--latency", "60s"], partitions: 2, hasToken: true)
     let sender = try rig.startSender(["--max-open", "50", "--drain-timeout", "60s"])
-    for number in 0..<1_000 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
-    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    try rig.sendMany(0..<1_000)
     let isFull = eventually {
       sender.counter("taken") == 100 && sender.counter("partitions_paused") == 2
         && sender.counter("in_flight") > sender.counter("waiting")
@@ -237,11 +218,9 @@ import Testing
     #expect(try rig.committed() == 0)
   }
 
-  @Test func `records that retention removed are counted as lost, and the rest is delivered`()
-    throws
-  {
-    let rig = try SenderRig(partitions: 1, embedded: true)
-    try rig.publishToken()
+  @Test
+  func `records that retention removed are counted as lost, and the rest is delivered`() throws {
+    let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(0)))
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
     try rig.commit(offset: 1, metadata: nil)
@@ -260,8 +239,7 @@ import Testing
   @Test func `what retention removes is lost also in a partition that was empty and had no commit`()
     throws
   {
-    let rig = try SenderRig(partitions: 1, embedded: true)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
     let first = try rig.startSender()
     #expect(eventually { first.counter("partitions_assigned") > 0 })
     #expect(first.stop() == nil)
@@ -282,8 +260,7 @@ import Testing
       there: Int
     ) throws
   {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     func send(_ numbers: Range<Int>) throws {
       for number in numbers {
         try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
@@ -300,12 +277,9 @@ import Testing
     #expect(try rig.committed() == 20)
   }
 
-  @Test func `a log that is the same is read again from its start, and nothing is sent twice`()
-    throws
-  {
-    let rig = try SenderRig(partitions: 1, embedded: true)
-    KafkaLog.silence()
-    try rig.publishToken()
+  @Test
+  func `a log that is the same is read again from its start, and nothing is sent twice`() throws {
+    let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
     let sender = try rig.startSender()
     try rig.sendMany(0..<20)
     #expect(try rig.receipts(20).count == 20)
@@ -321,9 +295,7 @@ import Testing
 
   @Test func `a log that is read again from before the committed offset is not sent again`() throws
   {
-    let rig = try SenderRig(partitions: 1, embedded: true)
-    KafkaLog.silence()
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
     let first = try rig.startSender()
     try rig.sendMany(0..<20)
     #expect(try rig.receipts(20).count == 20)

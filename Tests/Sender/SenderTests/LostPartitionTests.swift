@@ -32,8 +32,7 @@ private func gateway(
     throws
   {
     let (redone, hanging) = (SenderRig.token(0), SenderRig.token(1))
-    let gateway = try gateway(
-      late: 12_000, of: [redone, hanging], silentAfterwards: [hanging])
+    let gateway = try gateway(late: 12_000, of: [redone, hanging], silentAfterwards: [hanging])
     let rig = try SenderRig(partitions: 1, embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()
@@ -43,19 +42,16 @@ private func gateway(
     try rig.send(SenderRig.token(50), SenderRig.envelope(id: SenderRig.id(50)))
     #expect(try rig.receipts(of: [50]).count == 1)
     let count = 20
-    for number in 0..<count {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<count)
     #expect(try rig.receipts(of: 2..<count).count == count - 2)
     #expect(gateway.count == count + 1)
     // The group says that it went on without us, as after a session's time-out.
     broker.inject([.illegalGeneration], into: .heartbeat)
     #expect(eventually { sender.counter("assignments_lost") == 1 })
     // Assigned again, both that were open are sent again, and one of them is answered.
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        gateway.requests.filter { $0.token == hanging }.count == 2
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      gateway.requests.filter { $0.token == hanging }.count == 2
+    }
     #expect(try eventually { try rig.committed() == 2 })
     #expect(gateway.requests.allSatisfy { $0.token != hanging || $0.answeredAt == 0 })
     // Now the late answers come.
@@ -70,20 +66,15 @@ private func gateway(
     #expect(try rig.committed() == 2)
   }
 
-  @Test func `while committed offsets cannot be read the process keeps asking; then it goes on`()
-    throws
-  {
+  @Test
+  func `while committed offsets cannot be read the process keeps asking; then it goes on`() throws {
     let rig = try SenderRig(partitions: 2, embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()
-    for number in 0..<50 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
-    broker.inject(
-      Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
+    try rig.sendMany(0..<50)
+    broker.inject(Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
     let sender = try rig.startSender()
-    #expect(
-      eventually(withinMilliseconds: 30_000) { sender.counter("beginnings_failed") > 0 })
+    #expect(eventually(withinMilliseconds: 30_000) { sender.counter("beginnings_failed") > 0 })
     #expect(sender.counter("taken") == 0)
     // Away altogether for longer than the session lasts: the assignment that could not begin is lost.
     broker.setDown()
@@ -101,13 +92,10 @@ private func gateway(
   {
     let silent = SenderRig.token(0)
     let gateway = try gateway(late: 600_000, of: [silent])
-    let rig = try SenderRig(partitions: 2)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 2, hasToken: true)
     let flags = ["--request-timeout", "5m", "--drain-timeout", "5m"]
     let first = try rig.startSender(flags, answering: gateway)
-    for number in 0..<20 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<20)
     #expect(try rig.receipts(of: 1..<20).count == 19)
     first.requestStop()
     #expect(!eventually(withinMilliseconds: 500) { first.hasEnded }, "it waits for the answer")
@@ -154,9 +142,7 @@ private func gateway(
     let sender = try rig.startSender(
       ["--request-timeout", "10m", "--drain-timeout", "10m", "--stop-timeout", "11m"],
       answering: gateway)
-    for number in 1...20 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(1..<21)
     #expect(try rig.receipts(of: 1...20).count == 20)
     #expect(try eventually { try rig.committed() == 20 })
     if hasHanging {
@@ -166,7 +152,7 @@ private func gateway(
     broker.inject([.fencedInstance], into: .heartbeat)
     #expect(eventually(withinMilliseconds: 30_000) { sender.hasEnded }, "not after ten minutes")
     let failure = try #require(sender.stop())
-    #expect(failure.contains("FENCED_INSTANCE_ID"), "\(failure)")
+    #expect("\(failure)".contains("FENCED_INSTANCE_ID"), "\(failure)")
     #expect(try rig.committed() == 20)
   }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Settings
 import Signing
 import TLS
 import TestSupport
@@ -17,9 +16,7 @@ import Testing
     let roots = folder.file("root.pem")
     try File.write(roots, authority.certificatePEM)
     let settings = try SenderSettings(
-      SenderSettings.table.read(
-        CommandLineFlags(
-          ["--kafka", "localhost:1", "--gateway-roots", roots] + flags, for: SenderSettings.table)))
+      SenderSettings.table.values(["--kafka", "localhost:1", "--gateway-roots", roots] + flags))
     let access = try GatewayAccess(roots: roots, certificates: [])
     return SenderService.missingRoot(settings, access.tls)?.commonName
   }
@@ -35,8 +32,7 @@ import Testing
     #expect(
       try missing(
         ["--gateway", "localhost:1", "--sandbox-gateway", "API.Sandbox.Push.Apple.com:443"],
-        stranger)
-        == name)
+        stranger) == name)
     #expect(
       try missing(
         Self.others + ["--broadcast-gateway", "api-broadcast.push.apple.com:443"], stranger)

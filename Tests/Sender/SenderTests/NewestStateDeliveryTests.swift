@@ -28,17 +28,15 @@ import Testing
     return outcomes
   }
 
-  @Test func `a retry comes back by its lane with its attempts, unless a newer one was sent`()
-    throws
-  {
+  @Test
+  func `a retry comes back by its lane with its attempts, unless a newer one was sent`() throws {
     // The first one of the first device is throttled; the other device is throttled once.
     let throttled = Mutex(Set([SenderRig.id(1), SenderRig.id(11)]))
     let gateway = try ScriptedGateway { request in
       let isFirst = throttled.withLock { $0.remove(request.id) != nil }
       return isFirst ? .refused(429, "TooManyRequests") : .answer(.init(identifier: request.id))
     }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let sender = try rig.startSender(loops: 1, answering: gateway)
     let (one, other) = (SenderRig.token(1), SenderRig.token(2))
     try rig.send(one, state(1, "supersede=score"))
@@ -102,8 +100,7 @@ import Testing
         ? .refused(503, "ServiceUnavailable", retryAfter: 4)
         : .answer(.init(identifier: request.id))
     }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let first = try rig.startSender(loops: 1, answering: gateway)
     let token = SenderRig.token(1)
     // Others show that the gateway is well.
@@ -119,9 +116,8 @@ import Testing
     #expect(ours == [1: .superseded, 2: .delivered])
   }
 
-  @Test func `of a pile with one collapse id only the newest goes out, and of fresh ones all`()
-    throws
-  {
+  @Test
+  func `of a pile with one collapse id only the newest goes out, and of fresh ones all`() throws {
     let rig = try SenderRig(partitions: 1)
     let old = WallClock.milliseconds() - 60_000
     for number in 1...30 {

@@ -17,8 +17,7 @@ import Testing
     throws
   {
     let gateway = try ScriptedGateway(port: FreePort.find()) { _ in .accepted(after: 10) }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let sender = try rig.startSender(
       ["--max-connections", "2"], loops: 1, answering: gateway
     ) { $0.maxAttempts = 3 }

@@ -12,8 +12,7 @@ import Testing
 @Suite struct PauseFeedTests {
   @Test(arguments: ["{", "[[[[", "{}", #"{"paused":"yes"}"#])
   func `a control record that cannot be read pauses nothing`(value: String) throws {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     try rig.pauseLane(true)
     try rig.controlLane(value)
     try rig.sendMany(5)
@@ -26,8 +25,7 @@ import Testing
   }
 
   @Test func `paces are followed; a record of one that cannot be kept sets none`() throws {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     try rig.control(.lane("transactional"), #"{"pace":"1/d"}"#)
     try rig.control(.group("a", .production, "x"), #"{"pace":"5/s"}"#)
     let sender = try rig.startSender()
@@ -43,11 +41,9 @@ import Testing
     #expect(sender.stop() == nil)
   }
 
-  @Test func `a cancelled campaign's pushes end unsent, and another app's of the name go out`()
-    throws
-  {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+  @Test
+  func `a cancelled campaign's pushes end unsent, and another app's of the name go out`() throws {
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     func control(_ app: String, _ value: String?) throws {
       let key = CampaignKey(name: "sale", app: app, environment: .production)!
       _ = try rig.fixture.produce(

@@ -16,14 +16,12 @@ import Testing
 
 /// Through an HTTP proxy.
 @Suite(.serialized) struct ProxyTests {
-  @Test func `pushes go through CONNECT with credentials from a file; TLS is with the gateway`()
-    throws
-  {
+  @Test
+  func `pushes go through CONNECT with credentials from a file; TLS is with the gateway`() throws {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init()])
     // user:p@ss word
-    let proxy = try TinyProxy(
-      to: gateways[0].address, authorization: "Basic dXNlcjpwQHNzIHdvcmQ=")
+    let proxy = try TinyProxy(to: gateways[0].address, authorization: "Basic dXNlcjpwQHNzIHdvcmQ=")
     try File.write(rig.folder.file("proxy"), Array("user:p@ss word\n".utf8))
     try rig.publishToken()
     try rig.startSender(
@@ -65,8 +63,7 @@ import Testing
   @Test func `credentials in the URL are percent-decoded`() throws {
     let rig = try SenderRig()
     let gateways = try rig.gateways([.init()])
-    let proxy = try TinyProxy(
-      to: gateways[0].address, authorization: "Basic dXNlcjpwQHNzIHdvcmQ=")
+    let proxy = try TinyProxy(to: gateways[0].address, authorization: "Basic dXNlcjpwQHNzIHdvcmQ=")
     try rig.publishToken()
     try rig.startSender(for: gateways, ["--proxy", "http://user:p%40ss%20word@\(proxy.address)"])
     try rig.sendMany(5)
@@ -181,7 +178,7 @@ import Testing
     let path = folder.file("proxy")
     try File.write(path, Array("user:secret".utf8), mode: 0o644)
     let flags = ["--kafka", "localhost:1", "--proxy", "http://p:1", "--proxy-credentials", path]
-    let values = try SenderSettings.table.read(CommandLineFlags(flags, for: SenderSettings.table))
+    let values = try SenderSettings.table.values(flags)
     do throws(SettingErrors) {
       _ = try SenderSettings(values)
       Issue.record("an exposed password was taken")

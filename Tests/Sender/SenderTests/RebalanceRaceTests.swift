@@ -21,12 +21,11 @@ import Testing
     `from one sender to four and back under load: nothing is lost, no commit passes an open record`()
     throws
   {
-    let rig = try SenderRig(simulator: ["--latency", "20ms"])
-    try rig.publishToken()
+    let rig = try SenderRig(simulator: ["--latency", "20ms"], hasToken: true)
     let audit = try CommitAudit(rig)
     try rig.startSender()
     let count = 12_000
-    var others: [RunningSender] = []
+    var others: [RunningService] = []
     let begun = MonotonicClock.milliseconds()
     var sent = 0
     var haveLeft = false
@@ -145,9 +144,7 @@ private final class CommitAudit {
     guard let offset = entry.offset else { return }
     var done = [0..<offset]
     if !entry.metadata.isEmpty {
-      guard
-        let map = try? OffsetMap.decode(
-          entry.metadata, of: entry.partition, base: offset)
+      guard let map = try? OffsetMap.decode(entry.metadata, of: entry.partition, base: offset)
       else {
         problems.append(
           "\(entry.partition): no map: \(String(decoding: entry.metadata, as: UTF8.self))")

@@ -27,8 +27,7 @@ import Testing
       default: .answer(.init(identifier: request.id))
       }
     }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.startSender(loops: 1, answering: gateway)
     try rig.sendMany(1..<4)
     let receipts = try rig.receipts(of: 1..<4)
@@ -51,11 +50,9 @@ import Testing
   @Test func `a throttled device's retry-after decides how long the notification waits`() throws {
     let gateway = try ScriptedGateway { request in
       request.token == SenderRig.token(1)
-        ? .refused(429, "TooManyRequests", retryAfter: 40)
-        : .refused(429, "TooManyRequests")
+        ? .refused(429, "TooManyRequests", retryAfter: 40) : .refused(429, "TooManyRequests")
     }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.startSender(loops: 1, answering: gateway)
     try rig.sendMany(1..<3)
     // 40 s are more than the first topic waits, which is where the other one goes.
@@ -91,9 +88,7 @@ import Testing
 
   @Test func `Apple's other port, and the defaults of each environment`() throws {
     func settings(_ flags: [String]) throws -> SenderSettings {
-      try SenderSettings(
-        SenderSettings.table.read(
-          CommandLineFlags(["--kafka", "localhost:1"] + flags, for: SenderSettings.table)))
+      try SenderSettings(SenderSettings.table.values(["--kafka", "localhost:1"] + flags))
     }
     let usual = try settings([])
     #expect("\(usual.gateway(.production))" == "api.push.apple.com:443")

@@ -20,8 +20,7 @@ import Testing
           Self.response, app: AppHash.of(app.utf8.span), sentAt: 0,
           on: .init(
             at: PeerAddress(bytes: [127, 0, 0, 1], port: 443)!, hasAccepted: true, firstPushAt: 0,
-            hasNewestToken: true)),
-        now: 1_000, random: 0)
+            hasNewestToken: true)), now: 1_000, random: 0)
     }
     return health
   }
@@ -87,8 +86,7 @@ import Testing
     let first = samples.first { $0.labels == ["app60", "T/K/any", "production", "Forbidden"] }
     #expect(first?.value == .thousandths(60_000))
     #expect(Set(samples.map { $0.labels[0] }).count == 42, "40 more names, other, the credential")
-    #expect(
-      samples.last?.labels == ["", "T/K/any", "production", "ExpiredProviderToken"])
+    #expect(samples.last?.labels == ["", "T/K/any", "production", "ExpiredProviderToken"])
     let held = later.samples.filter { $0.metric == SenderMetrics.held.metric }
     #expect(held == [MetricSample(SenderMetrics.held, ["T/K/any", "production", "app"], 5)])
   }

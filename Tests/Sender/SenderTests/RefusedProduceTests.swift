@@ -17,17 +17,15 @@ import Testing
   /// A sender that has everything to do at once, and whose first produce requests are answered like that.
   private func refusing(
     _ faults: [EmbeddedBroker.Fault], loops: Int = 1
-  ) throws -> (rig: SenderRig, sender: RunningSender) {
-    let rig = try SenderRig(partitions: 2, embedded: true)
-    KafkaLog.silence()
-    try rig.publishToken()
+  ) throws -> (rig: SenderRig, sender: RunningService) {
+    let rig = try SenderRig(partitions: 2, embedded: true, hasToken: true)
     try rig.sendMany(0..<Self.count)
     rig.fixture.broker!.inject(faults, into: .produce)
     return (rig, try rig.startSender(loops: loops))
   }
 
   /// Every receipt once, every offset committed, nothing sent again by the next sender.
-  private func expectWhole(_ rig: SenderRig, _ sender: RunningSender) throws {
+  private func expectWhole(_ rig: SenderRig, _ sender: RunningService) throws {
     #expect(try rig.receipts(of: 0..<Self.count).count == Self.count)
     #expect(try eventually { try rig.committed() == Self.count })
     #expect(eventually { sender.counter("open_records") == 0 })
@@ -58,9 +56,7 @@ import Testing
   }
 
   @Test func `a dead letter that its topic does not take is cut until it does`() throws {
-    let rig = try SenderRig(partitions: 1, embedded: true)
-    KafkaLog.silence()
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
     try rig.send("no device", String(repeating: "x", count: 100_000))
     _ = rig.producer.flush(timeoutMilliseconds: 5_000)
     rig.fixture.broker!.inject(Array(repeating: .messageTooLarge, count: 4), into: .produce)

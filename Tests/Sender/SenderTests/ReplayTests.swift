@@ -5,8 +5,6 @@ import OperatorCommand
 import Records
 import SenderDecisions
 import ServiceKit
-import Settings
-import Telemetry
 import TestSupport
 import Testing
 
@@ -15,16 +13,11 @@ import Testing
 /// Dead letters of the sender.
 @Suite struct ReplayTests {
   private func replay(_ rig: SenderRig) throws {
-    let table = CommonSettings.table(of: DeadLettersReplayCommand.self)
-    let values = try table.read(
-      CommandLineFlags(
-        [
-          "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
-          "--no-progress", "--yes",
-        ], for: table))
-    let context = ServiceContext(
-      name: "replay", log: Logger(service: "replay", level: .error), values: values)
-    try DeadLettersReplayCommand.run(try DeadLettersReplayCommand.settings(values), context)
+    let context = try DeadLettersReplayCommand.context([
+      "--kafka", rig.fixture.configuration.bootstrap, "--topic-prefix", rig.fixture.prefix,
+      "--no-progress", "--yes",
+    ])
+    try DeadLettersReplayCommand.run(DeadLettersReplayCommand.settings(context.values), context)
   }
 
   @Test
@@ -36,9 +29,7 @@ import Testing
     try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.other"])
     try rig.startSender { $0.credentialWait = 1_500 }
     let count = 5
-    for number in 0..<count {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<count)
     func outcomes(_ receipts: Int) throws -> [Outcome: Int] {
       Dictionary(grouping: try rig.receipts(receipts), by: \.outcome).mapValues(\.count)
     }
@@ -48,8 +39,7 @@ import Testing
     #expect(try outcomes(2 * count) == [.deadLettered: count, .delivered: count])
     try replay(rig)
     #expect(
-      try outcomes(3 * count)
-        == [.deadLettered: count, .delivered: count, .deduplicated: count])
+      try outcomes(3 * count) == [.deadLettered: count, .delivered: count, .deduplicated: count])
     let delivered = try rig.receipts(3 * count).filter { $0.outcome == .delivered }
     #expect(delivered.allSatisfy { $0.attempts == 1 && $0.id == "order-1" })
     #expect(Set(delivered.map(\.token)).count == count)

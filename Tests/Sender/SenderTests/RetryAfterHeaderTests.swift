@@ -23,8 +23,7 @@ import Testing
         return .answer(
           .init(status: 503, body: #"{"reason":"ServiceUnavailable"}"#, retryAfter: wait))
       }
-      let rig = try SenderRig()
-      try rig.publishToken()
+      let rig = try SenderRig(hasToken: true)
       let sender = try rig.startSender(loops: 1, answering: gateway)
       try rig.sendMany(100)
       #expect(eventually { sender.counter("retried") > 0 })

@@ -107,9 +107,7 @@ final class ScriptedGateway: Sendable {
   /// How many pushes have come in.
   var count: Int { shared.record.withLock { $0.requests.count } }
 
-  func change(_ change: @Sendable (inout Script) -> Void) {
-    shared.script.withLock { change(&$0) }
-  }
+  func change(_ change: @Sendable (inout Script) -> Void) { shared.script.withLock { change(&$0) } }
 
   /// Answers otherwise from now on.
   func answer(by reply: @escaping @Sendable (GatewayRecord.Request) -> GatewayReply) {

@@ -88,8 +88,7 @@ final class ScriptedGatewayLoop {
       return
     }
     guard let peer = peers[Int(event.token)] else { return }
-    peer.http.socketReady(
-      readable: event.readable, writable: event.writable, hangup: event.hangup)
+    peer.http.socketReady(readable: event.readable, writable: event.writable, hangup: event.hangup)
     if peer.http.isConnected, greeted.insert(peer.number).inserted { script.connected(peer) }
   }
 

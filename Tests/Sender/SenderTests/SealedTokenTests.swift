@@ -115,12 +115,10 @@ import Testing
     try rig.publishToken(issuedAt: now + 30, generation: 9, apps: [SenderRig.app])
     try rig.publishToken(keyID: "KEY0000000", apps: [SenderRig.app])
     let topic = try rig.producer.topic(named: rig.names.providerTokens)
-    try rig.fixture.produce(
-      rig.producer, topic, key: "TEAM000001/KEY0000001/any", value: "{}")
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        sender.counter("unreadable_tokens") == 2 && sender.counter("bad_token_records") == 1
-      })
+    try rig.fixture.produce(rig.producer, topic, key: "TEAM000001/KEY0000001/any", value: "{}")
+    expectEventually(withinMilliseconds: 20_000) {
+      sender.counter("unreadable_tokens") == 2 && sender.counter("bad_token_records") == 1
+    }
     try rig.sendMany(5..<10)
     let receipts = try rig.receipts(10)
     #expect(receipts.count { $0.outcome == .delivered && $0.attempts == 1 } == 10)
@@ -144,22 +142,20 @@ import Testing
     try rig.put(nil)
     try rig.put(plain)
     try rig.put(try seal.sealed(old))
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        sender.counter("vanished_tokens") == 1 && sender.counter("bad_token_records") == 1
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      sender.counter("vanished_tokens") == 1 && sender.counter("bad_token_records") == 1
+    }
     try rig.sendMany(5..<10)
     #expect(try rig.receipts(10).count { $0.outcome == .delivered } == 10)
     #expect(sender.counter("credentials_without_token") == 0)
     try rig.put(try seal.sealed(plain))
     // Until the sender has read that, the token serves.
     var next = 10
-    let isWithdrawn = try eventually(withinMilliseconds: 20_000) {
+    try expectEventually(withinMilliseconds: 20_000) {
       defer { next += 1 }
       try rig.sendMany(next..<next + 1)
       return try rig.receipts(of: next..<next + 1).allSatisfy { $0.outcome == .deadLettered }
     }
-    #expect(isWithdrawn)
   }
 
   /// A tombstone says that the record is gone: by compaction, or because somebody wrote it. Nobody says that the signer
@@ -196,10 +192,9 @@ import Testing
     try rig.publishToken(apps: [SenderRig.app], sealed: next)
     let sender = try rig.startSender(["--token-key", rig.folder.file("token-key")])
     try rig.sendMany(20)
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        sender.counter("unreadable_tokens") == 1 && sender.counter("taken") == 20
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      sender.counter("unreadable_tokens") == 1 && sender.counter("taken") == 20
+    }
     #expect(sender.counter("delivered") == 0)
     _ = try rig.seal("\(Self.key)\n\(Self.other)")
     sender.context.signals.requestReload()
@@ -272,7 +267,7 @@ import Testing
     func problem(_ text: String, mode: UInt32 = 0o600) throws -> String {
       try File.write(folder.file("k"), Array(text.utf8), mode: mode)
       let flags = ["--kafka", "localhost:1", "--token-key", folder.file("k")]
-      let values = try SenderSettings.table.read(CommandLineFlags(flags, for: SenderSettings.table))
+      let values = try SenderSettings.table.values(flags)
       do throws(SettingErrors) {
         _ = try SenderSettings(values)
         return ""

@@ -10,26 +10,17 @@ import HTTPClient
 import Kafka
 import SenderDecisions
 import ServiceKit
-import Settings
 import Signing
 import TLS
-import Telemetry
 import TestSupport
 import Testing
 
 @testable import Sender
 
 @Suite(.serialized) struct SenderCheckTests {
-  private func context(_ flags: [String]) throws -> ServiceContext {
-    let table = CommonSettings.table(of: SenderService.self)
-    let values = try table.read(CommandLineFlags(flags, for: table))
-    return ServiceContext(
-      name: "martlet-sender", log: Logger(service: "test", level: .error), values: values)
-  }
-
   private func check(_ flags: [String], within connectTimeout: UInt64 = 10_000) throws -> [Finding]
   {
-    let context = try context(flags)
+    let context = try SenderService.context(flags)
     var settings = try SenderSettings(context.values)
     settings.fixed.connectTimeout = connectTimeout
     return SenderService.check(settings, context)
@@ -141,8 +132,7 @@ import Testing
     func found(_ date: String) throws -> [Finding] {
       gateway.answer { _ in
         .answer(
-          GatewayReply.Answer(
-            status: 403, body: #"{"reason":"MissingProviderToken"}"#, date: date))
+          GatewayReply.Answer(status: 403, body: #"{"reason":"MissingProviderToken"}"#, date: date))
       }
       return try gateways(rig, flags(rig, gateway.address.port)).filter(isDate)
     }
@@ -154,22 +144,19 @@ import Testing
     #expect(try found("Sun, 06 Nov 2194 08:49:37 GMT").first?.message.contains("behind") == true)
   }
 
-  @Test func `a certificate is shown to the gateways that it serves; a refused one is an error`()
-    throws
-  {
+  @Test
+  func `a certificate is shown to the gateways that it serves; a refused one is an error`() throws {
     let rig = try SenderRig()
     let trust = ClientTrust(roots: rig.authority.certificatePEM)
     let gateway = try ScriptedGateway(try rig.gatewayIdentity(), clientTrust: trust)
     gateway.change {
       $0.reply = { peer, _ in
-        let reason =
-          peer.http.clientCertificate == nil ? "MissingProviderToken" : "PayloadEmpty"
+        let reason = peer.http.clientCertificate == nil ? "MissingProviderToken" : "PayloadEmpty"
         return .answer(400, #"{"reason":"\#(reason)"}"#)
       }
     }
     let issued = try rig.authority.issueClient(bundleID: SenderRig.app)
-    try issued.write(
-      certificate: rig.folder.file("push.pem"), key: rig.folder.file("push-key.pem"))
+    try issued.write(certificate: rig.folder.file("push.pem"), key: rig.folder.file("push-key.pem"))
     let list = rig.folder.file("certificates.json")
     try File.write(
       list,

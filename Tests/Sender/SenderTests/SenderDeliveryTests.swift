@@ -12,16 +12,12 @@ import Testing
 
 /// The sender between a broker and a gateway.
 @Suite(.serialized) struct SenderDeliveryTests {
-  @Test func `every notification is delivered once and gets one receipt; offsets are committed`()
-    throws
-  {
-    let rig = try SenderRig()
-    try rig.publishToken()
+  @Test
+  func `every notification is delivered once and gets one receipt; offsets are committed`() throws {
+    let rig = try SenderRig(hasToken: true)
     let sender = try rig.startSender()
     let count = 2_000
-    for number in 0..<count {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<count)
     let receipts = try rig.receipts(count)
     #expect(receipts.count == count)
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.status == 200 })
@@ -32,12 +28,9 @@ import Testing
   }
 
   @Test func `answers of the gateway become rejections, feedback goes before the receipt`() throws {
-    let rig = try SenderRig(unregistered: [1, 3])
-    try rig.publishToken()
+    let rig = try SenderRig(unregistered: [1, 3], hasToken: true)
     try rig.startSender()
-    for number in 0..<5 {
-      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
-    }
+    try rig.sendMany(0..<5)
     let receipts = try rig.receipts(5)
     let rejected = receipts.filter { $0.outcome == .rejected }
     #expect(rejected.count == 2)
@@ -51,8 +44,7 @@ import Testing
 
   @Test func `what is past its time ends as expired, what was taken before as deduplicated`() throws
   {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.startSender()
     let token = SenderRig.token(7)
     try rig.send(token, SenderRig.envelope(id: SenderRig.id(1), expiration: "1600000000"))
@@ -68,8 +60,7 @@ import Testing
   func `a record that is no notification is a dead letter that names the field; the rest goes on`()
     throws
   {
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     try rig.startSender()
     try rig.send(SenderRig.token(1), "garbage")
     try rig.send("not hex", SenderRig.envelope(id: SenderRig.id(1)))
@@ -84,8 +75,7 @@ import Testing
     #expect(letters.count == 4)
     let details = letters.map { letter in
       String(
-        decoding: letter.headers.first { $0.name == "martlet-detail" }?.value ?? [],
-        as: UTF8.self)
+        decoding: letter.headers.first { $0.name == "martlet-detail" }?.value ?? [], as: UTF8.self)
     }
     #expect(details.contains { $0.hasPrefix("version:") })
     #expect(details.contains { $0.hasPrefix("expiration:") })
@@ -93,9 +83,8 @@ import Testing
     #expect(details.contains { $0.hasPrefix("apns-id:") })
   }
 
-  @Test func `without a provider token a notification waits; it goes out when the token comes`()
-    throws
-  {
+  @Test
+  func `without a provider token a notification waits; it goes out when the token comes`() throws {
     let rig = try SenderRig()
     try rig.startSender()
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
@@ -123,9 +112,8 @@ import Testing
     #expect(reason?.value == Array("no_credential".utf8))
   }
 
-  @Test func `a token of the future is not used, the last good one is, and the next right one`()
-    throws
-  {
+  @Test
+  func `a token of the future is not used, the last good one is, and the next right one`() throws {
     let rig = try SenderRig()
     let gateway = try rig.gateways([.init()])[0]
     let now = WallClock.seconds()
@@ -169,8 +157,7 @@ import Testing
     // One device gets no answer; the others show that the gateway is well, or this would be an outage.
     let silent = SenderRig.token(1)
     let gateway = try ScriptedGateway { $0.token == silent ? .hold : .accepted() }
-    let rig = try SenderRig()
-    try rig.publishToken()
+    let rig = try SenderRig(hasToken: true)
     let sender = try rig.startSender(
       ["--request-timeout", "1s"], loops: 1, answering: gateway
     ) { $0.maxAttempts = 4 }
@@ -194,8 +181,7 @@ import Testing
   }
 
   @Test func `a second sender takes over half the partitions and nothing is lost`() throws {
-    let rig = try SenderRig(simulator: ["--latency", "5ms"])
-    try rig.publishToken()
+    let rig = try SenderRig(simulator: ["--latency", "5ms"], hasToken: true)
     let first = try rig.startSender()
     let count = 6_000
     for number in 0..<count {

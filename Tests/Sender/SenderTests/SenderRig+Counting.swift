@@ -26,9 +26,7 @@ extension SenderRig {
   }
 
   /// Produces notifications with consecutive numbers, and waits until Kafka has them.
-  func sendMany(
-    _ numbers: Range<Int>, lane: Lane = .first, app: String = SenderRig.app
-  ) throws {
+  func sendMany(_ numbers: Range<Int>, lane: Lane = .first, app: String = SenderRig.app) throws {
     let topic = try producer.topic(
       named: lane == .bulk ? names.notifications(.bulk) : names.notifications(.first))
     for number in numbers {

@@ -5,7 +5,6 @@ import EventLoop
 import Kafka
 import Records
 import SenderDecisions
-import ServiceKit
 import Signing
 import TLS
 import TestSupport
@@ -47,7 +46,7 @@ extension SenderRig {
   func startSender(
     for gateways: [ScriptedGateway], _ flags: [String] = [], beside others: [SocketAddress] = [],
     connectTimeout: UInt64 = 2_000, fixed change: (inout DispatchSettings) -> Void = { _ in }
-  ) throws -> RunningSender {
+  ) throws -> RunningService {
     try point(to: others + gateways.map(\.address))
     return try startSender(
       ["--gateway-hosts", folder.file("hosts")] + flags, loops: 1,
@@ -77,12 +76,5 @@ extension SenderRig {
       try send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
     }
     _ = producer.flush(timeoutMilliseconds: 5_000)
-  }
-}
-
-extension RunningSender {
-  /// A counter's value over all loops, as the counters line names it.
-  func counter(_ name: String) -> Int {
-    context.counters.sums.first { $0.name == name }?.value ?? 0
   }
 }

@@ -29,8 +29,7 @@ extension SenderRig {
     return try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 5_000).reduce(0) {
       guard let offset = $1.offset else { return $0 }
       let above =
-        $1.metadata.isEmpty
-        ? [] : try OffsetMap.decode($1.metadata, of: $1.partition, base: offset)
+        $1.metadata.isEmpty ? [] : try OffsetMap.decode($1.metadata, of: $1.partition, base: offset)
       return $0 + Int(offset) + above.reduce(0) { $0 + $1.count }
     }
   }

@@ -10,10 +10,7 @@ import Kafka
 import Records
 import SenderDecisions
 import ServiceKit
-import Settings
 import Signing
-import Synchronization
-import Telemetry
 import TestSupport
 
 @testable import Sender
@@ -31,11 +28,11 @@ final class SenderRig {
   let authority: CertificateAuthority
   let key: SigningKey
   private let simulatorContext: ServiceContext
-  private var senders: [RunningSender] = []
+  private var senders: [RunningService] = []
 
   init(
     simulator flags: [String] = [], unregistered: [Int] = [], partitions: Int = 4,
-    embedded: Bool = false, keys: Int = 1
+    embedded: Bool = false, keys: Int = 1, hasToken: Bool = false
   ) throws {
     fixture = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: fixture.prefix)
@@ -50,6 +47,7 @@ final class SenderRig {
     (simulator, simulatorContext) = try Self.startSimulator(
       in: folder, authority, key, flags, unregistered: unregistered, keys: keys)
     producer = try KafkaProducer(fixture.configuration)
+    if hasToken { try publishToken() }
   }
 
   /// The PEM file of the gateway's root.
@@ -66,9 +64,7 @@ final class SenderRig {
     in folder: TemporaryFolder, _ authority: CertificateAuthority, _ key: SigningKey,
     _ flags: [String], unregistered: [Int], keys count: Int
   ) throws -> (Simulator, ServiceContext) {
-    func write(_ bytes: [UInt8], _ name: String) throws {
-      try File.write(folder.file(name), bytes)
-    }
+    func write(_ bytes: [UInt8], _ name: String) throws { try File.write(folder.file(name), bytes) }
     try authority.issueServer().write(
       certificate: folder.file("gateway.pem"), key: folder.file("gateway-key.pem"))
     try write(authority.certificatePEM, "root.pem")
@@ -88,17 +84,8 @@ final class SenderRig {
         folder.file("gateway.pem"), "--certificate-key", folder.file("gateway-key.pem"),
         "--keys", folder.file("keys.json"), "--tokens", folder.file("tokens.json"),
       ] + flags
-    let context = try Self.context(SimulatorService.self, all)
+    let context = try SimulatorService.context(all)
     return (try Simulator(try SimulatorSettings(context.values), context), context)
-  }
-
-  private static func context<S: Service>(
-    _ service: S.Type, _ flags: [String]
-  ) throws -> ServiceContext {
-    let table = CommonSettings.table(of: service)
-    let values = try table.read(CommandLineFlags(flags, for: table))
-    return ServiceContext(
-      name: S.name, log: Logger(service: S.name, level: .error), values: values)
   }
 
   /// Puts a provider token of every app on its topic.
@@ -121,16 +108,12 @@ final class SenderRig {
   func seal(_ keys: String, file: String = "token-key") throws -> TokenSeal {
     try File.write(folder.file(file), Array(keys.utf8))
     let flags = ["--kafka", "localhost:1", "--token-key", folder.file(file)]
-    return try SenderSettings(
-      SenderSettings.table.read(CommandLineFlags(flags, for: SenderSettings.table))
-    ).seal
+    return try SenderSettings(SenderSettings.table.values(flags)).seal
   }
 
   /// scripts/test runs these tests over both implementations of HTTP/2.
   private static let http2: [String] =
-    getenv("MARTLET_TEST_HTTP2").map {
-      ["--http2", String(cString: $0)]
-    } ?? []
+    getenv("MARTLET_TEST_HTTP2").map { ["--http2", String(cString: $0)] } ?? []
 
   /// - Parameters:
   ///   - gateway: the simulator's unless told.
@@ -138,9 +121,8 @@ final class SenderRig {
   @discardableResult
   func startSender(
     _ flags: [String] = [], loops: Int = 2, gateway: String? = nil, sandbox: String? = nil,
-    answering: ScriptedGateway? = nil,
-    fixed change: (inout DispatchSettings) -> Void = { _ in }
-  ) throws -> RunningSender {
+    answering: ScriptedGateway? = nil, fixed change: (inout DispatchSettings) -> Void = { _ in }
+  ) throws -> RunningService {
     let gateway =
       answering.map { "localhost:\($0.address.port)" } ?? gateway
       ?? "localhost:\(simulator.address.port)"
@@ -148,8 +130,7 @@ final class SenderRig {
     try File.write(folder.file("localhost"), Array("127.0.0.1 localhost\n".utf8))
     let hosts =
       flags.contains("--gateway-hosts") ? [] : ["--gateway-hosts", folder.file("localhost")]
-    let context = try Self.context(
-      SenderService.self,
+    let context = try SenderService.context(
       [
         "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
         "--gateway", gateway, "--sandbox-gateway", sandbox ?? gateway, "--gateway-roots",
@@ -158,7 +139,10 @@ final class SenderRig {
       ] + Self.http2 + hosts + flags)
     var settings = try SenderSettings(context.values)
     change(&settings.fixed)
-    let sender = try RunningSender(context, settings)
+    let ready = settings
+    let sender = try RunningService(context) { context throws(ServiceFailure) in
+      try SenderService.run(ready, context)
+    }
     senders.append(sender)
     return sender
   }
@@ -215,9 +199,7 @@ final class SenderRig {
   }
 
   /// Pauses the transactional lane, or resumes it.
-  func pauseLane(_ isPaused: Bool) throws {
-    try controlLane(isPaused ? #"{"paused":true}"# : nil)
-  }
+  func pauseLane(_ isPaused: Bool) throws { try controlLane(isPaused ? #"{"paused":true}"# : nil) }
 
   /// Writes a control record of the transactional lane.
   func controlLane(_ value: String?) throws {
@@ -243,54 +225,4 @@ final class SenderRig {
       until: { _ in receipts.count >= count })
     return receipts
   }
-}
-
-/// A sender on a thread of its own.
-final class RunningSender {
-  let context: ServiceContext
-  private let failure = FailureBox()
-  private var thread: LoopThread?
-
-  init(_ context: ServiceContext, _ settings: SenderSettings) throws {
-    self.context = context
-    let failure = self.failure
-    thread = try LoopThread(name: "sender") {
-      do throws(ServiceFailure) {
-        try SenderService.run(settings, context)
-      } catch {
-        failure.set("\(error)")
-      }
-      failure.end()
-    }
-  }
-
-  /// Whether it has returned.
-  var hasEnded: Bool { failure.hasEnded }
-
-  /// Asks it to stop, as a first SIGTERM does.
-  func requestStop() { context.signals.requestStop() }
-
-  /// Stops it without waiting for answers, as a second SIGTERM does.
-  @discardableResult
-  func stopFast() -> String? {
-    context.signals.requestFastShutdown()
-    return stop()
-  }
-
-  /// Stops it and waits; what it failed with, if it did.
-  @discardableResult
-  func stop() -> String? {
-    context.signals.requestStop()
-    thread.take()?.join()
-    return failure.text
-  }
-}
-
-private final class FailureBox: Sendable {
-  private let box = Mutex<String?>(nil)
-  private let ended = Atomic(false)
-  var text: String? { box.withLock { $0 } }
-  var hasEnded: Bool { ended.load(ordering: .acquiring) }
-  func end() { ended.store(true, ordering: .releasing) }
-  func set(_ text: String) { box.withLock { $0 = text } }
 }

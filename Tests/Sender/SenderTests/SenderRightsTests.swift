@@ -12,17 +12,16 @@ import Testing
 @Suite(.onOwnThread) struct SenderRightsTests {
   private func place() throws -> (SenderRig, RestrictedUser) {
     KafkaLog.silence()
-    let rig = try SenderRig(partitions: 2, embedded: true)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 2, embedded: true, hasToken: true)
     let broker = try #require(rig.fixture.broker)
     return (rig, RestrictedUser(broker, rights: KafkaRights(of: .sender, rig.names).all))
   }
 
-  private func obstacle(_ sender: RunningSender) -> String? {
+  private func obstacle(_ sender: RunningService) -> String? {
     sender.context.status.obstacles.first { $0.condition == "rights" }?.reason
   }
 
-  private func wait(_ sender: RunningSender, for words: String?) -> Bool {
+  private func wait(_ sender: RunningService, for words: String?) -> Bool {
     eventually(withinMilliseconds: 60_000) { obstacle(sender) == words }
   }
 

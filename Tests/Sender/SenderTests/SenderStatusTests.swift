@@ -13,11 +13,11 @@ import Testing
 
 /// What a sender's status pages say while it works, and while it cannot.
 @Suite(.serialized) struct SenderStatusTests {
-  private func page(_ sender: RunningSender) -> String {
+  private func page(_ sender: RunningService) -> String {
     MetricText.page(sender.context.counters.samples)
   }
 
-  private func value(_ series: String, _ sender: RunningSender) -> Double? {
+  private func value(_ series: String, _ sender: RunningService) -> Double? {
     for line in page(sender).split(separator: "\n") where line.hasPrefix("\(series) ") {
       return Double(line.dropFirst(series.count + 1))
     }
@@ -25,14 +25,13 @@ import Testing
   }
 
   /// The sum over all label values.
-  private func sum(_ name: String, _ sender: RunningSender) -> Double {
+  private func sum(_ name: String, _ sender: RunningService) -> Double {
     page(sender).split(separator: "\n").filter { $0.hasPrefix(name + "{") }
       .reduce(0) { $0 + (Double($1.split(separator: " ").last ?? "") ?? 0) }
   }
 
   @Test func `every outcome is counted by lane, environment and reason, with its latency`() throws {
-    let rig = try SenderRig(unregistered: [3])
-    try rig.publishToken()
+    let rig = try SenderRig(unregistered: [3], hasToken: true)
     let sender = try rig.startSender(loops: 1)
     for number in 0..<10 {
       try rig.send(
@@ -60,18 +59,16 @@ import Testing
     #expect(value("martlet_sender_error_responses_total\(reason)", sender) == 1)
     #expect(sum("martlet_sender_error_responses_total", sender) == 1)
     #expect(value("martlet_sender_delivery_seconds_count{lane=\"transactional\"}", sender) == 10)
-    #expect(
-      value("martlet_sender_request_seconds_count{environment=\"sandbox\"}", sender) == 2)
+    #expect(value("martlet_sender_request_seconds_count{environment=\"sandbox\"}", sender) == 2)
     try expectFacts(of: sender)
   }
 
   /// What a loop writes down once a second.
-  private func expectFacts(of sender: RunningSender) throws {
+  private func expectFacts(of sender: RunningService) throws {
     let credential = "credential=\"TEAM000001/KEY0000001/any\",environment=\"production\""
     let accepted = "martlet_sender_responses_total{\(credential),result=\"accepted\"}"
     #expect(eventually { value(accepted, sender) == 7 }, "\(page(sender))")
-    #expect(
-      value("martlet_sender_responses_total{\(credential),result=\"refused\"}", sender) == 1)
+    #expect(value("martlet_sender_responses_total{\(credential),result=\"refused\"}", sender) == 1)
     #expect(value("martlet_sender_connections{state=\"ready\"}", sender) ?? 0 >= 2)
     #expect(value("martlet_sender_destinations{state=\"working\"}", sender) == 2)
     #expect(value("martlet_sender_backlog_seconds{lane=\"transactional\"}", sender) == 0)
@@ -81,10 +78,9 @@ import Testing
     #expect(value("martlet_sender_streams_limit{environment=\"sandbox\"}", sender) ?? 0 > 1)
     let issued =
       "martlet_sender_provider_token_issued_timestamp_seconds{credential=\"TEAM000001/KEY0000001/any\"}"
-    #expect(
-      eventually {
-        value(issued, sender).map { abs($0 - Double(WallClock.seconds())) < 3_600 } == true
-      })
+    expectEventually {
+      value(issued, sender).map { abs($0 - Double(WallClock.seconds())) < 3_600 } == true
+    }
     #expect(value("martlet_sender_partitions_assigned", sender) ?? 0 > 4)
   }
 
@@ -98,8 +94,7 @@ import Testing
     for number in 0..<3 {
       try rig.send(
         token,
-        SenderRig.envelope(
-          id: SenderRig.id(number), created: WallClock.milliseconds() - 60_000))
+        SenderRig.envelope(id: SenderRig.id(number), created: WallClock.milliseconds() - 60_000))
     }
     let reason = "no provider token for credential TEAM000001/KEY0000001/any"
     #expect(
@@ -107,8 +102,7 @@ import Testing
         sender.context.status.obstacles.map(\.reason) == [reason]
       }, "\(sender.context.status.obstacles)")
     let backlog = "martlet_sender_backlog_seconds{lane=\"transactional\"}"
-    #expect(
-      eventually(withinMilliseconds: 20_000) { value(backlog, sender) ?? 0 >= 60 })
+    #expect(eventually(withinMilliseconds: 20_000) { value(backlog, sender) ?? 0 >= 60 })
     #expect(value("martlet_sender_destinations{state=\"no_token\"}", sender) == 1)
     let text = String(
       decoding: sender.context.status.sections.map(\.value.text).joined(), as: UTF8.self)

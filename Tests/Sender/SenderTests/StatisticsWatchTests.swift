@@ -12,9 +12,8 @@ import Testing
 @testable import Sender
 
 @Suite(.serialized) struct StatisticsWatchTests {
-  @Test func `the leader's state and the partition's place; a stall when the leader goes away`()
-    throws
-  {
+  @Test
+  func `the leader's state and the partition's place; a stall when the leader goes away`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let topic = try fixture.createTopic("lane", partitions: 1)
     let producer = try KafkaProducer(fixture.configuration)

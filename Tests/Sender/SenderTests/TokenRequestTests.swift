@@ -6,7 +6,6 @@ import EventLoop
 import Kafka
 import Records
 import ServiceKit
-import Settings
 import Telemetry
 import TestSupport
 import Testing
@@ -20,35 +19,24 @@ import Testing
       credential: nil, app: "app.\(number)", environment: .production, reason: "missing", at: 0)
   }
 
-  private func context() throws -> ServiceContext {
-    let table = CommonSettings.table(of: SenderService.self)
-    let flags = try CommandLineFlags([], for: table)
-    return ServiceContext(
-      name: "sender", log: Logger(service: "sender", level: .error),
-      values: try table.read(flags))
-  }
-
-  @Test func `a request that Kafka does not take is counted, and arrives when Kafka takes it`()
-    throws
-  {
+  @Test
+  func `a request that Kafka does not take is counted, and arrives when Kafka takes it`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let names = TopicNames(prefix: fixture.prefix)
     try fixture.createTopic("token-requests", partitions: 1)
     fixture.broker!.inject(Array(repeating: .topicNotAuthorized, count: 2), into: .produce)
-    let context = try context()
+    let context = try SenderService.context()
     let requests = try TokenRequests(fixture.configuration, names, context, wakeup: Wakeup())
     defer { requests.close() }
     requests.want(request(1))
-    #expect(
-      eventually {
-        requests.turn()
-        return context.counters.sums.contains { $0.name == "refused_by_kafka" && $0.value == 2 }
-      })
-    #expect(
-      try eventually {
-        requests.turn()
-        return try fixture.read(names.tokenRequests, count: 1, timeoutMilliseconds: 50).count == 1
-      })
+    expectEventually {
+      requests.turn()
+      return context.counters.sums.contains { $0.name == "refused_by_kafka" && $0.value == 2 }
+    }
+    try expectEventually {
+      requests.turn()
+      return try fixture.read(names.tokenRequests, count: 1, timeoutMilliseconds: 50).count == 1
+    }
   }
 
   @Test
@@ -58,8 +46,8 @@ import Testing
     KafkaLog.silence()
     // Nobody listens there: the requests stay in the producer.
     let requests = try TokenRequests(
-      KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test"), TopicNames(), context(),
-      wakeup: Wakeup())
+      KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test"), TopicNames(),
+      SenderService.context(), wakeup: Wakeup())
     defer { requests.close() }
     for number in 0..<5_000 { requests.want(request(number), now: 1_000) }
     #expect(requests.remembered == TokenRequests.most)

@@ -13,8 +13,7 @@ import Testing
 /// Windows of `apns-id`s that a sender reads back from the log when it starts.
 @Suite(.serialized) struct WindowRebuildTests {
   @Test func `the oldest IDs leave first, of a window that was read back in two parts`() throws {
-    let rig = try SenderRig(partitions: 1)
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 1, hasToken: true)
     let first = try rig.startSender()
     try rig.sendMany(0..<40)
     #expect(try rig.receipts(40).count == 40)
@@ -31,9 +30,7 @@ import Testing
   }
 
   @Test func `a partition without a leader holds up its own window only`() throws {
-    let rig = try SenderRig(partitions: 3, embedded: true)
-    KafkaLog.silence()
-    try rig.publishToken()
+    let rig = try SenderRig(partitions: 3, embedded: true, hasToken: true)
     let first = try rig.startSender()
     try rig.sendMany(0..<90)
     #expect(try rig.receipts(90).count == 90)

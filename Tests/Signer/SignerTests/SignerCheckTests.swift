@@ -2,9 +2,7 @@
 import Bytes
 import Diagnosis
 import ServiceKit
-import Settings
 import Signing
-import Telemetry
 import TestSupport
 import Testing
 
@@ -13,9 +11,7 @@ import Testing
 @Suite struct SignerCheckTests {
   private func check(_ fixture: SignerFixture) throws -> [Finding] {
     let values = try fixture.values()
-    let context = ServiceContext(
-      name: "martlet-signer", log: Logger(service: "test", level: .error), values: values)
-    return SignerService.check(try SignerSettings(values), context)
+    return SignerService.check(try SignerSettings(values), ServiceContext(values))
   }
 
   @Test func `keys, clock and Kafka; no text of a key`() throws {

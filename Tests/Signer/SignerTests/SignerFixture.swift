@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
-import EventLoop
 import JSON
 import Kafka
 import Records
 import ServiceKit
 import Settings
 import Signing
-import Synchronization
-import Telemetry
 import TestSupport
 
 @testable import Signer
@@ -53,18 +50,19 @@ final class SignerFixture {
 
   /// The settings that these flags give, on this fixture's cluster.
   func values(_ more: [String] = []) throws -> SettingValues {
-    let table = CommonSettings.table(of: SignerService.self)
-    let flags = try CommandLineFlags(
+    try SignerService.values(
       [
         "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
         "--credentials", credentialsPath, "--kafka.session.timeout.ms=\(kafka.sessionMilliseconds)",
-      ] + more, for: table)
-    return try table.read(flags)
+      ] + more)
   }
 
-  func start(_ more: [String] = []) throws -> RunningSigner {
-    let values = try values(more)
-    return try RunningSigner(SignerService.settings(values), values)
+  func start(_ more: [String] = []) throws -> RunningService {
+    let context = ServiceContext(try values(more), name: SignerService.name)
+    let settings = try SignerService.settings(context.values)
+    return try RunningService(context) { context throws(ServiceFailure) in
+      try SignerService.run(settings, context)
+    }
   }
 
   /// Every token on the topic so far.
@@ -99,52 +97,10 @@ final class SignerFixture {
   }
 
   func publish(key: String, value: String) throws {
-    let producer = try KafkaProducer(kafka.configuration)
-    defer { producer.close() }
-    let topic = try producer.topic(named: names.providerTokens)
-    try kafka.produce(producer, topic, key: key, value: value)
+    try kafka.produce(names.providerTokens, key: key, value: value)
   }
 }
 
-/// A signer on a thread of this process.
-final class RunningSigner {
-  let context: ServiceContext
-  private var thread: LoopThread?
-  private let ended = EndMark()
-
-  /// Whether it has returned.
-  var hasEnded: Bool { ended.isSet.load(ordering: .acquiring) }
-
-  private final class EndMark: Sendable {
-    let isSet = Atomic(false)
-  }
-
-  init(_ settings: SignerSettings, _ values: SettingValues) throws {
-    context = ServiceContext(
-      name: "signer", log: Logger(service: "signer", level: .error), values: values)
-    let context = self.context
-    let ended = self.ended
-    thread = try LoopThread(name: "signer") {
-      do throws(ServiceFailure) {
-        try SignerService.run(settings, context)
-      } catch {
-        context.log.failure("\(error)")
-      }
-      ended.isSet.store(true, ordering: .releasing)
-    }
-  }
-
-  var isOwner: Bool {
-    context.counters.sums.contains { $0.name == "owner" && $0.value == 1 }
-  }
-
-  func counter(_ name: String) -> Int {
-    context.counters.sums.first { $0.name == name }?.value ?? 0
-  }
-
-  /// Stops it as SIGTERM does and waits for its end.
-  func stop() {
-    context.signals.requestStop()
-    thread.take()?.join()
-  }
+extension RunningService {
+  var isOwner: Bool { context.counters.sums.contains { $0.name == "owner" && $0.value == 1 } }
 }

@@ -23,8 +23,7 @@ import Testing
     #expect(eventually(withinMilliseconds: 20_000) { signer.counter("refused_by_kafka") > 0 })
     // The group says that it went on without this signer, as after a session's time-out.
     broker.inject([.illegalGeneration], into: .heartbeat)
-    #expect(
-      eventually(withinMilliseconds: 20_000) { signer.counter("assignments_lost") == 1 })
+    #expect(eventually(withinMilliseconds: 20_000) { signer.counter("assignments_lost") == 1 })
     broker.clearFaults(of: .produce)
     #expect(try fixture.tokens(atLeast: 1).count == 1)
     #expect(eventually(withinMilliseconds: 20_000) { signer.isOwner })
@@ -38,8 +37,7 @@ import Testing
     defer { first.stop() }
     let second = try fixture.start()
     defer { second.stop() }
-    #expect(
-      eventually(withinMilliseconds: 20_000) { first.context.isReady && second.context.isReady })
+    expectEventually(withinMilliseconds: 20_000) { first.context.isReady && second.context.isReady }
     #expect(eventually(withinMilliseconds: 20_000) { first.isOwner != second.isOwner })
     #expect(!eventually(withinMilliseconds: 2_000) { first.isOwner && second.isOwner })
   }

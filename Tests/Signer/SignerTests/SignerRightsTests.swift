@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  private func obstacles(_ signer: RunningSigner) -> [String] {
+  private func obstacles(_ signer: RunningService) -> [String] {
     signer.context.status.obstacles.map(\.reason)
   }
 

@@ -65,9 +65,8 @@ import Testing
     #expect(eventually(withinMilliseconds: 20_000) { signer.counter("requests") == 1 })
   }
 
-  @Test func `a provider token that Kafka does not take is counted, and published when it does`()
-    throws
-  {
+  @Test
+  func `a provider token that Kafka does not take is counted, and published when it does`() throws {
     let fixture = try SignerFixture(embedded: true)
     let broker = try #require(fixture.kafka.broker)
     broker.inject(Array(repeating: .topicNotAuthorized, count: 3), into: .produce)
@@ -97,9 +96,8 @@ import Testing
     #expect(tokens.map(\.generation) == [7, 8])
   }
 
-  @Test func `a second signer stands by and takes over without minting, whatever is requested`()
-    throws
-  {
+  @Test
+  func `a second signer stands by and takes over without minting, whatever is requested`() throws {
     let fixture = try SignerFixture()
     let first = try fixture.start()
     #expect(try fixture.tokens(atLeast: 1).count == 1)
@@ -109,10 +107,9 @@ import Testing
     first.stop()
     #expect(eventually(withinMilliseconds: 20_000) { second.isOwner })
     try request(fixture, reason: "ExpiredProviderToken")
-    #expect(
-      eventually {
-        second.context.counters.sums.contains { $0.name == "requests" && $0.value == 1 }
-      })
+    expectEventually {
+      second.context.counters.sums.contains { $0.name == "requests" && $0.value == 1 }
+    }
     letPass(milliseconds: 1_000)
     #expect(try fixture.tokens(atLeast: 1).count == 1, "none is minted early")
   }

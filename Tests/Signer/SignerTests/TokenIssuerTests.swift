@@ -143,9 +143,8 @@ import Testing
     #expect(minted?.record.issuedAt == 10_007)
   }
 
-  @Test func `credentials that the file does not list go off the topic, broken ones included`()
-    throws
-  {
+  @Test
+  func `credentials that the file does not list go off the topic, broken ones included`() throws {
     var issuer = TokenIssuer([credential])
     var other = try record(10_000)
     other.credential = "TEAM123456/GONE123456/production"

@@ -254,8 +254,7 @@ final class FeedbackModel: GroupProcess {
     self.answersAt = nil
     if completeness.answered([
       0: Int64(world.devices.registrations[0].count),
-      1: Int64(world.devices.registrations[1].count),
-      2: Int64(world.devices.marks.count),
+      1: Int64(world.devices.registrations[1].count), 2: Int64(world.devices.marks.count),
     ]) != nil {
       world.kafka.fail("a table is called another one")
     }

@@ -169,9 +169,7 @@ struct ConnectionModel {
   /// used again, only the slot is.
   mutating func cancel(_ slot: UInt32) {
     streams.removeAll { $0.request.slot == slot }
-    outbox = outbox.compactMap { entry in
-      entry.message.without(slot).map { (entry.at, $0) }
-    }
+    outbox = outbox.compactMap { entry in entry.message.without(slot).map { (entry.at, $0) } }
   }
 
   /// Answers what is due, and misbehaves as its mood is.
@@ -207,9 +205,8 @@ struct ConnectionModel {
     if let since = world.unregistered[.init(app: request.app, device: request.device)] {
       return send(
         .refused(
-          slot: request.slot,
-          GatewayResponse(status: 410, reason: .unregistered, timestamp: since), retryAfter: 0),
-        now: now, &chance)
+          slot: request.slot, GatewayResponse(status: 410, reason: .unregistered, timestamp: since),
+          retryAfter: 0), now: now, &chance)
     }
     if world.throttled.contains(request.device) {
       return send(refuse(.tooManyRequests), now: now, &chance)
@@ -232,9 +229,8 @@ struct ConnectionModel {
         let status = chance.pick([400, 403, 404, 418, 429, 500, 503, 599] as [UInt16])
         return send(
           .refused(
-            slot: request.slot, GatewayResponse(status: status, body: .otherReason),
-            retryAfter: 0), now: now,
-          &chance)
+            slot: request.slot, GatewayResponse(status: status, body: .otherReason), retryAfter: 0),
+          now: now, &chance)
       }
       return send(refuse(chance.pick(Reason.allCases)), now: now, &chance)
     }

@@ -62,8 +62,7 @@ final class IngestModel: GroupProcess {
         guard !machine.isFull,
           let (partition, offset) = member.take(&world, end: world.requests.end)
         else { return }
-        machine.take(
-          partition: Int32(partition), epoch: member.epoch, offset: offset, created: 0)
+        machine.take(partition: Int32(partition), epoch: member.epoch, offset: offset, created: 0)
         let request = world.requests.partitions[partition][Int(offset)]
         machine.make(walk(request, world))
         self.request = request
@@ -112,9 +111,7 @@ final class IngestModel: GroupProcess {
     let schedule = request.schedule!
     let value = ScheduleModel.Value.request(
       work: schedule.work, accepted: schedule.released?.accepted ?? request.created,
-      requeuedAt: schedule.released.map {
-        SendTime.requeue(now: world.wall, after: $0.requeuedAt)
-      })
+      requeuedAt: schedule.released.map { SendTime.requeue(now: world.wall, after: $0.requeuedAt) })
     let entry = machine.entry(machine.slot)
     let record = ScheduleModel.Record(key: ScheduleModel.key(ofWork: schedule.work), value: value)
     produce(

@@ -43,9 +43,7 @@ struct PartitionModel {
   mutating func append(_ record: LogRecord) { records.append(record) }
 
   /// Whether a record counts as done: its outcome is stored, or retention removed it.
-  func isDone(_ offset: Int64) -> Bool {
-    offset < low || offset < base || self[offset].isSettled
-  }
+  func isDone(_ offset: Int64) -> Bool { offset < low || offset < base || self[offset].isSettled }
 
   /// Retention removes everything below an offset.
   ///
@@ -283,8 +281,7 @@ struct KafkaModel {
     let newest = key.superseding.compactMap { sent[$0] }.max { $0.offset < $1.offset }
     if let newest, newest.offset > offset {
       // Nobody reads again what retention has removed.
-      let isKnown =
-        newest.offset >= partitions[first.partition].low && newest.offset < statesEnd
+      let isKnown = newest.offset >= partitions[first.partition].low && newest.offset < statesEnd
       if !one.state.isFinal, !isExcused, isKnown {
         fail("notification \(number) is sent after the newer \(newest.notification)")
       }
@@ -386,6 +383,5 @@ struct KafkaModel {
 }
 
 extension TopicKind {
-  static let all =
-    [TopicKind.lane(.first), .lane(.bulk)] + RetryTier.allCases.map { .retries($0) }
+  static let all = [TopicKind.lane(.first), .lane(.bulk)] + RetryTier.allCases.map { .retries($0) }
 }

@@ -73,10 +73,8 @@ extension LoopModel {
     // Nothing is known to be done: what the owner before sent is not looked for.
     if grant.resume.next ?? 0 == 0 { withoutWindow.insert(number) }
     if number != places.count { preconditionFailure("partitions are numbered in their order") }
-    let isKnownLog =
-      state.committed == nil || assignment.atFirstRecord.contains(grant.partition)
-    var place = world.kafka.place(
-      grant.partition, resumingAt: grant.resume, isKnownLog: isKnownLog)
+    let isKnownLog = state.committed == nil || assignment.atFirstRecord.contains(grant.partition)
+    var place = world.kafka.place(grant.partition, resumingAt: grant.resume, isKnownLog: isKnownLog)
     let known = max(place.next, grant.resume.completedAbove.last?.upperBound ?? 0)
     place.readBackTo = place.next - Int64(settings.dedupWindow)
     place.lookedAheadTo = known + Int64(settings.dedupWindow)

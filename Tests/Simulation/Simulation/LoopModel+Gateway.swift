@@ -34,9 +34,7 @@ extension LoopModel {
   }
 
   func process(_ message: GatewayMessage, _ id: ConnectionID, _ world: inout World) {
-    world.kafka.note(
-      "sender \(number), pool \(id.pool), connection \(id.index): \(message)"
-    )
+    world.kafka.note("sender \(number), pool \(id.pool), connection \(id.index): \(message)")
     switch message {
     case .connected: dispatcher.handle(.connected, of: id)
     case .settings(let limit):
@@ -81,9 +79,7 @@ extension LoopModel {
   }
 
   /// Whether the stream was open.
-  func end(_ slot: UInt32, _ id: ConnectionID) -> Bool {
-    connections[id]!.open.remove(slot) != nil
-  }
+  func end(_ slot: UInt32, _ id: ConnectionID) -> Bool { connections[id]!.open.remove(slot) != nil }
 
   func unanswered(_ slot: UInt32, isUnprocessed: Bool, isLost: Bool, _ world: inout World) {
     if !isUnprocessed, let push = taken[slot] {
@@ -177,8 +173,7 @@ extension LoopModel {
     let request = GatewayRequest(
       slot: slot, notification: push.notification, app: push.facts.app, device: push.facts.device)
     if let rule = connections[id]!.model.request(
-      request, connections[id]!.token, hangs: world.mood.hangingApps, now: world.now,
-      &world.chance)
+      request, connections[id]!.token, hangs: world.mood.hangingApps, now: world.now, &world.chance)
     {
       world.kafka.fail(rule)
     }

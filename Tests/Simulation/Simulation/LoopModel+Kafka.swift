@@ -137,8 +137,7 @@ extension LoopModel {
   func note(_ partition: Int, _ done: PartitionDone) {
     member.machine.note([
       PartitionProgress(
-        partition, epoch: epoch, committable: done.committable,
-        completedAbove: done.completedAbove)
+        partition, epoch: epoch, committable: done.committable, completedAbove: done.completedAbove)
     ])
   }
 

@@ -18,9 +18,7 @@ extension LoopModel {
     }
     let connected = connections[id]!
     if connected.open.count >= connected.limit { world.kafka.fail("a stream above the limit") }
-    if closing.contains(id) {
-      world.kafka.fail("a push was sent on a connection to be closed")
-    }
+    if closing.contains(id) { world.kafka.fail("a push was sent on a connection to be closed") }
     if let token = connected.token, world.wall / 1_000 - token.issuedAt >= 55 * 60 {
       world.kafka.fail("a token of 55 minutes was used")
     }
@@ -81,17 +79,14 @@ extension LoopModel {
       return app == Simulation.apps.last
     }
     let key = "key\(Simulation.credential(of: app))"
-    return dispatcher.credential(index) == key
-      && app != Simulation.apps.last
+    return dispatcher.credential(index) == key && app != Simulation.apps.last
   }
 
   func noteAccepted(_ slot: UInt32, by pool: Int32, _ now: UInt64) {
     connects[pool] = []
     // While credentials change, what was sent with the one before says nothing about the next one.
     guard let app = taken[slot]?.facts.app, now >= tokensAppliedAt + 60_000, serves(pool, app)
-    else {
-      return
-    }
+    else { return }
     acceptedAt[app] = now
   }
 

@@ -139,8 +139,7 @@ final class LoopModel: GroupProcess {
     self.settings = settings
     number = seed & 0xFFFF
     isOrdered = settings.isOrdered
-    assignments = Assignments(
-      loops: 2, window: settings.dedupWindow, rebuildMilliseconds: 5_000)
+    assignments = Assignments(loops: 2, window: settings.dedupWindow, rebuildMilliseconds: 5_000)
     dispatcher = Dispatcher(settings, certificates: certificates, now: now, wall: wall, seed: seed)
   }
 
@@ -189,13 +188,11 @@ final class LoopModel: GroupProcess {
       var said = ReleasedDevices.News.usable(from: world.wall)
       if let release = record.release {
         said = .released(release, isGone: record.mark != nil)
-        released[record.key] =
-          record.mark != nil ? .max : max(release.at, knownRelease(record.key))
+        released[record.key] = record.mark != nil ? .max : max(release.at, knownRelease(record.key))
       } else if released[record.key] == .max {
         released[record.key] = world.wall
       }
-      news.append(
-        DeviceNews(record.key.device, app: record.key.app, .production, said))
+      news.append(DeviceNews(record.key.device, app: record.key.app, .production, said))
     }
     marksRead = world.devices.marks.count
     dispatcher.update(.devices(news))
@@ -267,9 +264,7 @@ final class LoopModel: GroupProcess {
 
   /// Whether a push is the head of a retry topic whose time has not come.
   func isNotDue(_ slot: UInt32) -> Bool {
-    guard dispatcher.push(slot).life.state == .held, let push = taken[slot] else {
-      return false
-    }
+    guard dispatcher.push(slot).life.state == .held, let push = taken[slot] else { return false }
     return push.wasSent == false && dispatcher.push(slot).life.sendClass == .retry
   }
 
@@ -286,9 +281,7 @@ final class LoopModel: GroupProcess {
     if dispatcher.unacknowledged != outgoing.count {
       world.kafka.fail("what Kafka has not acknowledged is miscounted")
     }
-    if dispatcher.unacknowledged > settings.unacknowledgedAtMost
-      + settings.maxInFlight
-    {
+    if dispatcher.unacknowledged > settings.unacknowledgedAtMost + settings.maxInFlight {
       world.kafka.fail("\(dispatcher.unacknowledged) outcomes wait for Kafka")
     }
     for (id, connected) in connections

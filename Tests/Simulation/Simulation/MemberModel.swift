@@ -167,8 +167,7 @@ struct MemberModel {
     var again: [Int: Int64] = [:]
     for partition in assignment.partitions {
       guard let startsOver else { break }
-      let committed =
-        atFirstRecord.contains(partition) ? nil : world[kind].committed[partition]
+      let committed = atFirstRecord.contains(partition) ? nil : world[kind].committed[partition]
       guard let isAgain = startsOver(partition, committed, &world) else {
         machine.began(false, now: world.now)
         return false

@@ -39,9 +39,7 @@ struct Notification {
   mutating func add(_ outcome: Outcome) { outcomes |= 1 << UInt16(outcome.rawValue) }
   func has(_ outcome: Outcome) -> Bool { outcomes & 1 << UInt16(outcome.rawValue) != 0 }
   /// Whether it ended in anything but being called a repeat.
-  var hasOutcome: Bool {
-    outcomes & ~(1 << UInt16(Outcome.deduplicated.rawValue)) != 0
-  }
+  var hasOutcome: Bool { outcomes & ~(1 << UInt16(Outcome.deduplicated.rawValue)) != 0 }
   /// Whether it was superseded, and nothing else became of it: one that went back to its lane may be taken twice after a
   /// crash, and one of the two ends so.
   var isOnlySuperseded: Bool {

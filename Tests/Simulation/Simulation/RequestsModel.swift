@@ -55,9 +55,7 @@ struct RequestsModel {
   }
 
   /// The schedule has a request.
-  mutating func handOver(_ partition: Int, _ offset: Int64) {
-    handedOver[partition].insert(offset)
-  }
+  mutating func handOver(_ partition: Int, _ offset: Int64) { handedOver[partition].insert(offset) }
 
   /// A request may be committed when all its notifications are stored, or what became of them instead.
   mutating func verify(_ partition: Int, _ offset: Int64, _ kafka: inout KafkaModel) {

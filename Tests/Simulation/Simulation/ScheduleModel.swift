@@ -72,8 +72,7 @@ struct ScheduleModel {
       let numbers = text.split(separator: " ").compactMap { Int64($0) }
       guard numbers.count == 3 else { return nil }
       self = .request(
-        work: Int(numbers[0]), accepted: numbers[1],
-        requeuedAt: numbers[2] == 0 ? nil : numbers[2])
+        work: Int(numbers[0]), accepted: numbers[1], requeuedAt: numbers[2] == 0 ? nil : numbers[2])
     }
 
     var identity: Int64 { ScheduleRow.identity(of: text.utf8) }

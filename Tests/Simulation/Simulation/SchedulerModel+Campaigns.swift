@@ -45,8 +45,7 @@ extension SchedulerModel {
     lastRun += 1
     let plan = world.schedule.campaigns[number].plan
     let run = CampaignRun(
-      lastRun, number, partition,
-      CampaignMachine(plan, progress, pageSize: CampaignModel.pageSize))
+      lastRun, number, partition, CampaignMachine(plan, progress, pageSize: CampaignModel.pageSize))
     if isDraining { run.machine.drain() }
     campaigns[number] = run
   }
@@ -136,8 +135,7 @@ extension SchedulerModel {
       let page = run.pages[number]!
       judge(page, of: run, evidence, &world)
       world.kafka.note("campaign \(run.campaign), run \(run.number): devices \(page)")
-      produce(
-        .page(campaign: run.campaign, page), .page(run: run.number, number), &world)
+      produce(.page(campaign: run.campaign, page), .page(run: run.number, number), &world)
       return true
     case .save(let progress):
       guard hasRoom(&world) else {
@@ -146,8 +144,7 @@ extension SchedulerModel {
       }
       world.kafka.note("campaign \(run.campaign), run \(run.number): \(progress)")
       let record = ScheduleModel.Record(
-        key: ScheduleModel.key(ofCampaign: run.campaign),
-        value: .campaign(run.campaign, progress))
+        key: ScheduleModel.key(ofCampaign: run.campaign), value: .campaign(run.campaign, progress))
       produce(.record(record, partition: run.partition), .progress(run: run.number), &world)
       return true
     }

@@ -97,9 +97,7 @@ final class SchedulerModel: GroupProcess {
   }
 
   /// True if nothing of it is on its way to Kafka.
-  var isIdle: Bool {
-    machine.isIdle && campaigns.values.allSatisfy { $0.machine.isIdle }
-  }
+  var isIdle: Bool { machine.isIdle && campaigns.values.allSatisfy { $0.machine.isIdle } }
 
   private func isDown(_ world: World) -> Bool {
     world.schedule.databases[place].downUntil > world.now
@@ -228,9 +226,7 @@ final class SchedulerModel: GroupProcess {
       world.schedule.viewed(partition, to: position)
     }
     // Also of a partition that has nothing new.
-    for partition in machine.owned {
-      machine.read(partition, to: member.position(Int(partition)))
-    }
+    for partition in machine.owned { machine.read(partition, to: member.position(Int(partition))) }
   }
 
   private func apply(_ job: Job, _ partition: Int, _ world: inout World) {
@@ -272,8 +268,7 @@ final class SchedulerModel: GroupProcess {
       return .request(
         due: ScheduleView.release(
           due: world.schedule.works[work].sendAt, requeuedAt: requeuedAt, now: job.clock,
-          isCaughtUp: job.isCaughtUp),
-        accepted: min(accepted, job.clock), identity: value.identity,
+          isCaughtUp: job.isCaughtUp), accepted: min(accepted, job.clock), identity: value.identity,
         requeue: requeuedAt.map { Requeue(written: accepted, at: $0) })
     }
   }
@@ -311,8 +306,7 @@ final class SchedulerModel: GroupProcess {
   }
 
   private func load(
-    _ partition: Int, _ after: Machine.Place, _ through: Int64, _ limit: Int,
-    _ world: inout World
+    _ partition: Int, _ after: Machine.Place, _ through: Int64, _ limit: Int, _ world: inout World
   ) {
     guard !isDown(world) else { return machine.notLoaded(until: ownTime(world) + 500) }
     let found = world.schedule.databases[place].due(
@@ -330,9 +324,7 @@ final class SchedulerModel: GroupProcess {
     guard
       case .request(let work, let accepted, let requeuedAt)? = ScheduleModel.Value(
         text: entry.content)
-    else {
-      preconditionFailure("a request that was read before")
-    }
+    else { preconditionFailure("a request that was read before") }
     let clock = ownTime(world)
     world.kafka.note("scheduler \(skew), round \(round): request \(work) is released, \(entry.row)")
     world.schedule.released(

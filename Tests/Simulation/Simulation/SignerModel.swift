@@ -206,7 +206,6 @@ final class SignerModel: GroupProcess {
 
   private func produce(_ record: TokenTopicModel.Record, minted: UInt64?, _ world: inout World) {
     let latency = world.chance.oneIn(30) ? world.chance.within(1...5_000) : 20
-    pending.append(
-      Pending(record: record, minted: minted, appendsAt: world.now + UInt64(latency)))
+    pending.append(Pending(record: record, minted: minted, appendsAt: world.now + UInt64(latency)))
   }
 }

@@ -113,8 +113,7 @@ extension Simulation {
 
   private mutating func cancelCampaign() {
     guard !world.schedule.campaigns.isEmpty else { return }
-    world.schedule.cancel(
-      campaign: world.schedule.chance.below(world.schedule.campaigns.count))
+    world.schedule.cancel(campaign: world.schedule.chance.below(world.schedule.campaigns.count))
   }
 
   /// Receipts that will never come leave the first part of a campaign without its evidence: its operator ends it.

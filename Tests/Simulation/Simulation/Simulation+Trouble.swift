@@ -136,9 +136,7 @@ extension Simulation {
     world.requests.append(request, to: partition)
   }
 
-  private mutating func anyDevice() -> DeviceOfApp {
-    anyDevice(of: world.chance.pick(Self.apps))
-  }
+  private mutating func anyDevice() -> DeviceOfApp { anyDevice(of: world.chance.pick(Self.apps)) }
 
   /// Each app has forty tokens of its own.
   private mutating func anyDevice(of app: UInt64) -> DeviceOfApp {

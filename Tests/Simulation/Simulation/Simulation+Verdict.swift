@@ -25,8 +25,7 @@ extension Simulation {
       for slot in sender.taken.keys where sender.isNotDue(slot) {
         sender.taken[slot]!.since = world.now
       }
-      for push in sender.taken.values
-      where world.now > max(since, push.since) + Self.calmPatience {
+      for push in sender.taken.values where world.now > max(since, push.since) + Self.calmPatience {
         return world.kafka.fail(
           "notification \(push.notification) waits for \((world.now - push.since) / 1_000) s, and nothing is wrong"
         )

@@ -111,8 +111,7 @@ public struct Simulation {
     if world.isCalm, world.chance.oneIn(8) { return UInt64(world.chance.below(4_000)) }
     let longest = world.sick == nil ? 20_000 : 500
     let pauses = world.theme == .tokens ? 20 : 200
-    return UInt64(
-      world.chance.oneIn(pauses) ? world.chance.below(longest) : world.chance.below(30))
+    return UInt64(world.chance.oneIn(pauses) ? world.chance.below(longest) : world.chance.below(30))
   }
 
   /// Runs so many steps, then until everything has its outcome.
@@ -158,10 +157,8 @@ public struct Simulation {
     nextSeed &+= 1
     return LoopModel(
       settings,
-      [
-        .init(
-          apps: ["app.certificate"], scope: .any, expiresAt: World.epoch / 1_000 + 10_000_000)
-      ], patience: UInt64(world.chance.pick([0, 1_500, 3_000])), now: world.now, wall: world.wall,
+      [.init(apps: ["app.certificate"], scope: .any, expiresAt: World.epoch / 1_000 + 10_000_000)],
+      patience: UInt64(world.chance.pick([0, 1_500, 3_000])), now: world.now, wall: world.wall,
       seed: nextSeed)
   }
 

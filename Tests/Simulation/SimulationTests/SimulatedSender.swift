@@ -68,9 +68,7 @@ final class SimulatedSender {
     _ topic: [TopicRecord], now: Int64, wall: Int64, random: inout SeededGenerator
   ) {
     // A record takes up to 3 s to arrive.
-    while position < topic.count,
-      topic[position].appendedAt + Int64(random.below(3_000)) <= now
-    {
+    while position < topic.count, topic[position].appendedAt + Int64(random.below(3_000)) <= now {
       let entry = ProviderTokenBook.Entry(
         credential: "team/key/any", teamID: "team", keyID: "key", scope: .any, apps: ["*"],
         stamp: topic[position].stamp, token: [1])

@@ -3,8 +3,7 @@ import Glibc
 import Simulation
 
 /// Runs the simulation of the decisions that ship: `scripts/simulate` builds and starts it.
-@main
-struct Main {
+@main struct Main {
   /// The runs that the command line asks for.
   private struct Plan {
     var steps = 100_000

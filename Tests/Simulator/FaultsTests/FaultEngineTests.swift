@@ -10,9 +10,8 @@ import Testing
 
   private func request(
     _ time: UInt64 = 0, connection: UInt64 = 1, token: String = "aa",
-    topic: String = "com.example.a",
-    type: PushType? = nil, status: UInt16 = 200, stage: FaultStage = .request, bad: Bool = false,
-    stream: Int32 = 1, headers: Int = 0
+    topic: String = "com.example.a", type: PushType? = nil, status: UInt16 = 200,
+    stage: FaultStage = .request, bad: Bool = false, stream: Int32 = 1, headers: Int = 0
   ) -> FaultEvent {
     FaultEvent(
       stage, time: time, connection: connection,
@@ -111,8 +110,7 @@ import Testing
       engine.add(
         Array(
           repeating: FaultRule(.anyAnswer, when: matcher { $0.probability = 0.5 }, refuse),
-          count: others),
-        at: 0)
+          count: others), at: 0)
       engine.add(rules, at: 0, seed: seed)
       return (0..<50).map { time in
         engine.decide(request(UInt64(time))).map { $0.rule - others }.filter { $0 >= 0 }

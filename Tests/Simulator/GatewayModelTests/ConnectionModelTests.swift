@@ -39,9 +39,7 @@ import Testing
     var rules = GatewayRules()
     rules.errorLimit = 2
     var model = ConnectionModel(hasCertificate: true, rules, now: hour)
-    for _ in 0..<2 {
-      _ = model.answered(.badPriority, isAuthenticated: true, rules, now: hour)
-    }
+    for _ in 0..<2 { _ = model.answered(.badPriority, isAuthenticated: true, rules, now: hour) }
     // A new minute begins; without it these three would be one too many.
     let step = model.answered(.badPriority, isAuthenticated: true, rules, now: 0)
     #expect(step.end == nil)
@@ -58,8 +56,7 @@ import Testing
       $0.primingEnds = .authenticated
       $0.throttle = .off
     }
-    #expect(
-      model.answered(.badPriority, isAuthenticated: true, rules, now: 0).limit == 1_000)
+    #expect(model.answered(.badPriority, isAuthenticated: true, rules, now: 0).limit == 1_000)
   }
 
   @Test func `aggressive: one stream after an error until the next success, 410 exempt`() {
@@ -106,8 +103,7 @@ import Testing
     var (model, rules) = model { $0.errorLimit = 2 }
     for minute in 0..<5 {
       for reason: Reason in [.badTopic, .unregistered, .expiredToken, .badTopic] {
-        let step = model.answered(
-          reason, isAuthenticated: true, rules, now: Int64(minute) * 60_000)
+        let step = model.answered(reason, isAuthenticated: true, rules, now: Int64(minute) * 60_000)
         #expect(step.end == nil)
       }
     }
@@ -143,14 +139,12 @@ import Testing
       rules.throttle = [.aggressive, .gradual, .off][Int(random.next() % 3)]
       rules.maxConcurrentStreams = UInt32(1 + random.next() % 2_000)
       rules.errorLimit = 0
-      var model = ConnectionModel(
-        hasCertificate: random.next() % 2 == 0, rules, now: 0)
+      var model = ConnectionModel(hasCertificate: random.next() % 2 == 0, rules, now: 0)
       var told = model.limit
       for _ in 0..<500 {
         let all = Reason.allCases
         let reason = random.next() % 3 == 0 ? all[Int(random.next() % UInt64(all.count))] : nil
-        let step = model.answered(
-          reason, isAuthenticated: random.next() % 2 == 0, rules, now: 0)
+        let step = model.answered(reason, isAuthenticated: random.next() % 2 == 0, rules, now: 0)
         if let limit = step.limit {
           #expect(limit != told, "seed \(seed)")
           told = limit

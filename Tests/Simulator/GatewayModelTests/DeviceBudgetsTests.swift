@@ -57,8 +57,7 @@ import Testing
   @Test func `without a budget every push is taken`() {
     var budgets = DeviceBudgets()
     for _ in 0..<100 {
-      let isTaken = budgets.takes(
-        token: [1], app: [1], .background, nil, rules(0), now: Self.start)
+      let isTaken = budgets.takes(token: [1], app: [1], .background, nil, rules(0), now: Self.start)
       #expect(isTaken)
     }
     #expect(!rules(0).hasBudgets && rules(1).hasBudgets)
@@ -66,8 +65,7 @@ import Testing
 
   @Test func `a clock that goes back frees what was taken ahead of it`() {
     var budgets = DeviceBudgets()
-    let first = budgets.takes(
-      token: [1], app: [1], .background, nil, rules(1), now: Self.start)
+    let first = budgets.takes(token: [1], app: [1], .background, nil, rules(1), now: Self.start)
     let earlier = budgets.takes(
       token: [1], app: [1], .background, nil, rules(1), now: Self.start - 10 * Self.minute)
     #expect(first && earlier)

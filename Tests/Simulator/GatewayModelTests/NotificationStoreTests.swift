@@ -14,9 +14,8 @@ import Testing
   ) -> AcceptedPush {
     AcceptedPush(
       id: SpelledID(NotificationID(high: 0, low: number)), token: Array(token.utf8),
-      app: Array(app.utf8),
-      collapseID: collapse.map { Array($0.utf8) }, priority: priority, expiration: expiration,
-      receivedAt: time)
+      app: Array(app.utf8), collapseID: collapse.map { Array($0.utf8) }, priority: priority,
+      expiration: expiration, receivedAt: time)
   }
 
   @Test func `only a notification that cannot reach its device waits`() {
@@ -25,8 +24,7 @@ import Testing
     #expect(store.accept(push(1), state: .active, rules) == .delivered)
     #expect(store.accept(push(2), state: .offline, rules) == .stored)
     #expect(store.accept(push(3, app: "b"), state: .powerRestricted, rules) == .delivered)
-    #expect(
-      store.accept(push(4, app: "b", priority: 5), state: .powerRestricted, rules) == .stored)
+    #expect(store.accept(push(4, app: "b", priority: 5), state: .powerRestricted, rules) == .stored)
     #expect(store.accept(push(5), state: .bad, rules) == .discarded)
     #expect(store.count == 2)
   }
@@ -88,8 +86,7 @@ import Testing
     let rules = GatewayRules()
     #expect(store.accept(push(1, expiration: 0), state: .offline, rules) == .discarded)
     #expect(
-      store.accept(push(2, expiration: Self.now / 1_000 - 5), state: .offline, rules)
-        == .discarded)
+      store.accept(push(2, expiration: Self.now / 1_000 - 5), state: .offline, rules) == .discarded)
     #expect(
       store.accept(push(3, expiration: Self.now / 1_000 + 5), state: .offline, rules) == .stored)
     #expect(store.waiting(now: Self.now + 5_000).isEmpty)
@@ -122,8 +119,7 @@ import Testing
           newest = newest.filter { !$0.key.hasPrefix(token) }
         } else {
           let app = ["x", "y"][Int(random.next() % 2)]
-          _ = store.accept(
-            push(number, token: token, app: app), state: .offline, GatewayRules())
+          _ = store.accept(push(number, token: token, app: app), state: .offline, GatewayRules())
           newest["\(token) \(app)"] = number
         }
         #expect(store.count == newest.count, "seed \(seed)")

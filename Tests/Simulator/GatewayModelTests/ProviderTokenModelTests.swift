@@ -123,8 +123,7 @@ import Testing
   }
 
   @Test func `tokens of two related keys may be mixed, and count for themselves`() {
-    let related = ProviderKey(
-      keyID: "KEY0000002", teamID: "TEAM000001", relatedKeyID: "KEY0000001")
+    let related = ProviderKey(keyID: "KEY0000002", teamID: "TEAM000001", relatedKeyID: "KEY0000001")
     var binding = ConnectionBinding()
     #expect(judge(&binding, 1, minute: 0) == .accepted)
     #expect(judge(&binding, 2, minute: 1, related) == .accepted)
@@ -139,9 +138,7 @@ import Testing
     rules.tokenUpdateScope = .team
     var binding = ConnectionBinding()
     var asked: [UInt64] = []
-    let verdict = binding.judge(
-      token(7), of: key, .production, rules, now: Self.start
-    ) {
+    let verdict = binding.judge(token(7), of: key, .production, rules, now: Self.start) {
       asked.append($0.identity)
       return .refused(.tooManyProviderTokenUpdates)
     }
@@ -189,8 +186,7 @@ import Testing
 
   @Test func `a connection keeps the topics that its key had at first`() {
     let before = ProviderKey(keyID: "K", teamID: "T", apps: [Array("a".utf8)])
-    let after = ProviderKey(
-      keyID: "K", teamID: "T", apps: [Array("a".utf8), Array("b".utf8)])
+    let after = ProviderKey(keyID: "K", teamID: "T", apps: [Array("a".utf8), Array("b".utf8)])
     var rules = GatewayRules()
     var binding = ConnectionBinding()
     #expect(judge(&binding, 1, minute: 0, before) == .accepted)

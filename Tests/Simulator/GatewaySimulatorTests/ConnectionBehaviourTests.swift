@@ -50,10 +50,8 @@ import Testing
     #expect(
       client.notices.contains(
         .goAway(
-          lastStreamID: 0, code: 0,
-          debug: Array(#"{"reason":"BadCertificateEnvironment"}"#.utf8))))
-    let sandbox = try GatewayClient(
-      gateway, at: gateway.simulator.sandboxAddress, showing: issued)
+          lastStreamID: 0, code: 0, debug: Array(#"{"reason":"BadCertificateEnvironment"}"#.utf8))))
+    let sandbox = try GatewayClient(gateway, at: gateway.simulator.sandboxAddress, showing: issued)
     #expect(try sandbox.send { $0.with("authorization", nil) }.status == 200)
   }
 
@@ -90,8 +88,7 @@ import Testing
     try client.wait { client.connection.isClosed }
     #expect(client.limits == [])
     guard case .closed(.tls(let error)?) = client.notices.last else {
-      Issue.record("it ended with \(String(describing: client.notices.last))")
-      return
+      return #expect(Bool(false), "it ended with \(String(describing: client.notices.last))")
     }
     #expect(error.message.contains("revoked"))
     _ = try gateway.admin("POST", "/reset")

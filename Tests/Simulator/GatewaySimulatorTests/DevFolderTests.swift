@@ -7,7 +7,6 @@ import ServiceKit
 import Settings
 import Signing
 import TLS
-import Telemetry
 import TestSupport
 import Testing
 
@@ -19,12 +18,8 @@ import Testing
   private var path: String { folder.file("dev") }
 
   private func start(_ flags: [String] = []) throws -> (Simulator, ServiceContext) {
-    let table = CommonSettings.table(of: SimulatorService.self)
-    let values = try table.read(CommandLineFlags(["--dev", path] + flags, for: table))
-    let context = ServiceContext(
-      name: "apns-simulator", log: Logger(service: "apns-simulator", level: .error),
-      values: values)
-    return (try Simulator(SimulatorSettings(values), context), context)
+    let context = try SimulatorService.context(["--dev", path] + flags)
+    return (try Simulator(SimulatorSettings(context.values), context), context)
   }
 
   private func files() throws -> [String: [UInt8]] {
@@ -32,8 +27,7 @@ import Testing
       "root.pem", "gateway.pem", "gateway-key.pem", "gateway-keys.json", "AuthKey_DEVKEY0001.p8",
       "client.pem", "client-key.pem", "client.p12",
     ]
-    return Dictionary(
-      uniqueKeysWithValues: try names.map { ($0, try File.read("\(path)/\($0)")) })
+    return Dictionary(uniqueKeysWithValues: try names.map { ($0, try File.read("\(path)/\($0)")) })
   }
 
   @Test func `one line says what a client needs, and a client gets through with it`() throws {
@@ -45,8 +39,7 @@ import Testing
     let line = simulator.line
     let key = try SigningKey(pem: File.read(#require(line["key"]?.string)))
     let minter = try ProviderTokenMinter(
-      key: key, teamID: #require(line["team_id"]?.string),
-      keyID: #require(line["key_id"]?.string))
+      key: key, teamID: #require(line["team_id"]?.string), keyID: #require(line["key_id"]?.string))
     let root = try File.read(#require(line["root"]?.string))
     let token = try minter.mint(issuedAt: WallClock.seconds())
     let gateway = try RunningGateway()
@@ -101,15 +94,13 @@ import Testing
   }
 
   @Test func `a suite gets no lines of counters`() throws {
-    let table = CommonSettings.table(of: SimulatorService.self)
-    let values = try table.read(CommandLineFlags(["--dev", path], for: table))
+    let values = try SimulatorService.values(["--dev", path])
     #expect(try SimulatorService.isQuiet(SimulatorSettings(values)))
     #expect(!SimulatorService.isQuiet(SimulatorSettings()))
   }
 
   @Test func `without a folder the certificate stays required`() throws {
-    let table = CommonSettings.table(of: SimulatorService.self)
-    let values = try table.read(CommandLineFlags(["--certificate-key", "/dev/null"], for: table))
+    let values = try SimulatorService.values(["--certificate-key", "/dev/null"])
     let error = #expect(throws: SettingErrors.self) { _ = try SimulatorSettings(values) }
     #expect("\(error!)".contains("is required; give --certificate FILE"))
   }

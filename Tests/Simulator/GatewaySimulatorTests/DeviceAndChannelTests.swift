@@ -35,8 +35,7 @@ import Testing
     let fates = try gateway.jsonLines("/requests").compactMap { $0["fate"]?.string }
     #expect(fates == ["delivered", "stored", "stored", "discarded"])
     #expect(try gateway.jsonLines("/delivered").count == 1)
-    #expect(
-      try gateway.admin("POST", "/tokens/\(Self.token)/online") == "{\"delivered\":1}\n")
+    #expect(try gateway.admin("POST", "/tokens/\(Self.token)/online") == "{\"delivered\":1}\n")
     let seen = try gateway.jsonLines("/delivered?token=\(Self.token)")
     #expect(seen.compactMap { $0["apns_id"]?.string } == [id(1), id(3)])
     #expect(seen.compactMap { $0["waited"]?.bool } == [false, true])
@@ -89,8 +88,7 @@ import Testing
     _ = try gateway.admin("POST", "/clock/advance", #"{"by":"61m"}"#)
     try send(5)
     let lines = try gateway.jsonLines("/delivered")
-    #expect(
-      lines.map { $0["dropped"]?.string } == [nil, nil, "background-budget", nil, nil])
+    #expect(lines.map { $0["dropped"]?.string } == [nil, nil, "background-budget", nil, nil])
     #expect(try gateway.jsonLines("/requests").map { $0["fate"]?.string }[2] == "over_budget")
     #expect(try gateway.json("/counters")["over_budget"]?.int == 1)
     // Also those that waited for it.
@@ -102,8 +100,7 @@ import Testing
       .with("apns-expiration", later).with("apns-id", id(6))
     #expect(try client.send(waiting).status == 200)
     _ = try gateway.admin("POST", "/tokens/\(Self.token)/online")
-    #expect(
-      try gateway.jsonLines("/delivered").last?["dropped"]?.string == "background-budget")
+    #expect(try gateway.jsonLines("/delivered").last?["dropped"]?.string == "background-budget")
   }
 
   @Test func `header fields and bodies are kept of the newest requests`() throws {
@@ -140,8 +137,7 @@ import Testing
     let soon = "\(WallClock.seconds() + 60)"
     #expect(try client.send { $0.with("apns-expiration", soon) }.status == 200)
     _ = try gateway.admin("POST", "/clock/advance", #"{"by":"2m"}"#)
-    #expect(
-      try gateway.admin("POST", "/tokens/\(Self.token)/online") == "{\"delivered\":0}\n")
+    #expect(try gateway.admin("POST", "/tokens/\(Self.token)/online") == "{\"delivered\":0}\n")
     #expect(try gateway.json("/counters")["expired_in_store"]?.int == 1)
   }
 
@@ -149,9 +145,7 @@ import Testing
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
     _ = try gateway.admin("POST", "/tokens/\(Self.token)/uninstall?ts=1794999000123")
-    #expect(
-      try client.send { $0 }.body
-        == #"{"reason":"Unregistered","timestamp":1794999000123}"#)
+    #expect(try client.send { $0 }.body == #"{"reason":"Unregistered","timestamp":1794999000123}"#)
     _ = try gateway.admin("POST", "/tokens/\(Self.token)/reregister")
     #expect(try client.send { $0 }.status == 200)
   }
@@ -176,7 +170,7 @@ import Testing
       + " -w ' %{http_code}'"
     let base = "https://localhost:\(gateway.simulator.managementAddress.port)/1/apps/\(Self.app)"
     let request = "2c6d8a1e-0000-4000-8000-00000000000a"
-    let made = try output(
+    let made = try FaultRig.output(
       "\(curl) -D - -H 'apns-request-id: \(request)' "
         + #"-d '{"message-storage-policy":1,"push-type":"LiveActivity"}'"# + " \(base)/channels")
     #expect(made.hasSuffix(" 201"))
@@ -186,16 +180,16 @@ import Testing
     let channel = String(try #require(line).dropFirst(prefix.count))
     #expect(channel.utf8.count == 24)
     #expect(
-      try output("\(curl) \(base)/all-channels") == #"{"channels":["\#(channel)"]} 200"#)
+      try FaultRig.output("\(curl) \(base)/all-channels") == #"{"channels":["\#(channel)"]} 200"#)
     let header = "-H 'apns-channel-id: \(channel)'"
     #expect(
-      try output("\(curl) \(header) \(base)/channels")
+      try FaultRig.output("\(curl) \(header) \(base)/channels")
         == #"{"message-storage-policy":1,"push-type":"LiveActivity"} 200"#)
     let publish =
       "\(curl) \(header) -H 'apns-push-type: Liveactivity' -H 'apns-priority: 10'"
       + " -H 'apns-expiration: \(WallClock.seconds() + 60)' -d '{\"aps\":{}}'"
       + " https://localhost:\(gateway.simulator.address.port)/4/broadcasts/apps/\(Self.app)"
-    #expect(try output(publish) == " 200")
+    #expect(try FaultRig.output(publish) == " 200")
     let shown = try gateway.json("/channels")["channels"]?.array?.first
     #expect(shown?["published"]?.int == 1)
     #expect(shown?["stored_body"]?.string == #"{"aps":{}}"#)
@@ -204,10 +198,10 @@ import Testing
       "\(gateway.simulator.managementAddress.port)",
       with: "\(gateway.simulator.sandboxManagementAddress.port)")
     #expect(
-      try output("\(curl) \(header) \(sandbox)/channels")
+      try FaultRig.output("\(curl) \(header) \(sandbox)/channels")
         == #"{"reason":"ChannelNotRegistered"} 400"#)
-    #expect(try output("\(curl) -X DELETE \(header) \(base)/channels") == " 204")
-    #expect(try output(publish) == #"{"reason":"ChannelNotRegistered"} 400"#)
+    #expect(try FaultRig.output("\(curl) -X DELETE \(header) \(base)/channels") == " 204")
+    #expect(try FaultRig.output(publish) == #"{"reason":"ChannelNotRegistered"} 400"#)
   }
 
   @Test(arguments: [
@@ -295,9 +289,8 @@ import Testing
     #expect(try GatewayClient(gateway).limits == [1_000])
   }
 
-  @Test func `a request is shown with its header fields, and its token without its signature`()
-    throws
-  {
+  @Test
+  func `a request is shown with its header fields, and its token without its signature`() throws {
     let gateway = try RunningGateway()
     // nghttp2 forbids everybody to put a provider token into a table.
     let client = try GatewayClient(gateway, http2: .nghttp2)
@@ -312,13 +305,5 @@ import Testing
     #expect(client.push.fields[4].value.hasPrefix(authorization.dropLast(1)))
     #expect(shown["stream"]?.int == 1)
     #expect(shown["body_bytes"]?.int == 100)
-  }
-
-  private func output(_ command: String) throws -> String {
-    let pipe = try #require(popen(command, "r"))
-    defer { pclose(pipe) }
-    var text: [UInt8] = []
-    while case let byte = fgetc(pipe), byte >= 0 { text.append(UInt8(byte)) }
-    return String(decoding: text, as: UTF8.self)
   }
 }

@@ -57,8 +57,7 @@ import Testing
     }
     for rule in [#""retry_after":true"#, #""retry_after":"a\u0001""#, #""apns_id":"other""#] {
       #expect(throws: (any Error).self) {
-        _ = try FaultScript(
-          JSONDocument(#"[{"id":"any_answer","status":429,\#(rule)}]"#).root)
+        _ = try FaultScript(JSONDocument(#"[{"id":"any_answer","status":429,\#(rule)}]"#).root)
       }
     }
   }
@@ -302,9 +301,7 @@ import Testing
     let size = client.push.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 32 }
     let rest = 8_000 - size + "order-1".utf8.count
     func sending(_ count: Int) throws -> UInt16 {
-      try client.send {
-        $0.with("apns-collapse-id", String(repeating: "x", count: count))
-      }.status
+      try client.send { $0.with("apns-collapse-id", String(repeating: "x", count: count)) }.status
     }
     #expect(try sending(rest) == 400)
     #expect(try sending(rest + 1) == 431)
@@ -346,9 +343,7 @@ import Testing
 
 extension String {
   /// How often a text occurs.
-  func count(of text: String) -> Int {
-    indices.count { self[$0...].hasPrefix(text) }
-  }
+  func count(of text: String) -> Int { indices.count { self[$0...].hasPrefix(text) } }
 }
 
 extension GatewayClient {

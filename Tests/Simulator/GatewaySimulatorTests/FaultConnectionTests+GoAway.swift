@@ -86,9 +86,8 @@ extension FaultConnectionTests {
     }
   }
 
-  @Test func `stream_ids_exhausted: the last ones are served, the next is refused with GOAWAY`()
-    throws
-  {
+  @Test
+  func `stream_ids_exhausted: the last ones are served, the next is refused with GOAWAY`() throws {
     let rig = try FaultRig(
       "[{\"id\":\"stream_ids_exhausted\",\"when\":{\"stream_id\":2147483645}}]")
     var settings = SessionSettings()

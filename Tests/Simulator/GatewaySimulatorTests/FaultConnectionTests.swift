@@ -22,9 +22,8 @@ import Testing
     #expect(MonotonicClock.milliseconds() - start >= 300)
   }
 
-  @Test func `stream_limit_changes: the limit falls to 1 and to 0 with streams open, and flaps`()
-    throws
-  {
+  @Test
+  func `stream_limit_changes: the limit falls to 1 and to 0 with streams open, and flaps`() throws {
     let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"2s\"}]")
     let client = try rig.openedClient()
     let open = (0..<3).map { _ in client.begin(client.push) }
@@ -60,9 +59,8 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test func `stream_reset: RST_STREAM after the status, and NO_ERROR after the whole answer`()
-    throws
-  {
+  @Test
+  func `stream_reset: RST_STREAM after the status, and NO_ERROR after the whole answer`() throws {
     let rig = try FaultRig(
       """
       [{"id":"stream_reset","codes":["INTERNAL_ERROR"],"moment":"after_status","when":{"nth":1}},

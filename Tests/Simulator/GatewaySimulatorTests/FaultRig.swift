@@ -54,6 +54,11 @@ final class FaultRig {
     let url =
       "https://localhost:\(gateway.simulator.address.port)/3/device/\(String(repeating: "0a", count: 32))"
     let command = "nghttp -v -t 10 -H ':method: POST' -H 'apns-topic: com.example.app' \(url) 2>&1"
+    return try Self.output(command)
+  }
+
+  /// What a command of the shell prints.
+  static func output(_ command: String) throws -> String {
     let pipe = try #require(popen(command, "r"))
     defer { pclose(pipe) }
     var text: [UInt8] = []

@@ -59,8 +59,7 @@ import Testing
     #expect(rule.matcher == matcher)
     #expect(
       rule.action
-        == .answer(
-          FaultAnswer(status: 503, body: .reason("ServiceUnavailable", more: ""))))
+        == .answer(FaultAnswer(status: 503, body: .reason("ServiceUnavailable", more: ""))))
   }
 
   @Test(arguments: [
@@ -243,8 +242,7 @@ import Testing
     let refused = try rig.gateway.admin("POST", "/faults", "[{\"id\":\"F99\"}]")
     #expect(refused == "{\"error\":\"rules[0].id is not a fault: F99\"}\n")
     #expect(
-      try rig.gateway.admin("POST", "/faults", "{\"seed\":2,\"rules\":[]}")
-        == "{\"accepted\":0}\n")
+      try rig.gateway.admin("POST", "/faults", "{\"seed\":2,\"rules\":[]}") == "{\"accepted\":0}\n")
     #expect(try rig.fired == [1])
     #expect(try rig.gateway.admin("DELETE", "/faults") == "{\"removed\":1}\n")
     #expect(try rig.fired == [])

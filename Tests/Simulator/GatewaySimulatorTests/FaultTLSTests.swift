@@ -28,8 +28,7 @@ import Testing
     ) throws
   {
     guard case .tls(let error) = try refusal(tls) else {
-      Issue.record("expected a TLS failure")
-      return
+      return #expect(Bool(false), "expected a TLS failure")
     }
     #expect(error.kind == .certificate)
     #expect(error.message.contains(words), "\(error.message)")
@@ -38,8 +37,7 @@ import Testing
   @Test(arguments: ["tls_1_1", "http_1_1"])
   func `tls_failure: TLS 1.1 only, and ALPN http/1.1`(tls: String) throws {
     guard case .tls(let error) = try refusal(tls) else {
-      Issue.record("expected a TLS failure")
-      return
+      return #expect(Bool(false), "expected a TLS failure")
     }
     #expect(error.kind == .handshake)
   }
@@ -52,17 +50,15 @@ import Testing
     #expect(try client.send(client.push).status == 200)
   }
 
-  @Test func `tls_failure: a client certificate is asked for, and a client without one goes on`()
-    throws
-  {
+  @Test
+  func `tls_failure: a client certificate is asked for, and a client without one goes on`() throws {
     let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"certificate_request\"}]")
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
     // One that shows a certificate is refused: the gateway trusts another authority.
     let issued = try CertificateAuthority().issueClient(bundleID: "com.example.app")
     let other = try GatewayClient(
-      rig.gateway,
-      identity: TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM),
+      rig.gateway, identity: TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM),
       expectsSettings: false)
     try other.wait { other.connection.isClosed }
     #expect(other.failure != nil)

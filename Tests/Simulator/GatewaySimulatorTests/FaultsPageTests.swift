@@ -24,9 +24,7 @@ enum FaultsPage {
     replace(&lines, with: Fault.all.map(row)) { line in
       Fault.all.contains { line.hasPrefix("| `\($0)` |") }
     }
-    replace(&lines, with: Fault.all.map(example)) {
-      $0.hasPrefix("{\"id\": ") && $0.hasSuffix("}")
-    }
+    replace(&lines, with: Fault.all.map(example)) { $0.hasPrefix("{\"id\": ") && $0.hasSuffix("}") }
     replaceTable(&lines, with: ProfileReport.text, header: ProfileReport.header)
     replaceTable(&lines, with: BehaviourReport.text, header: BehaviourReport.header)
     return lines.joined(separator: "\n")
@@ -34,8 +32,7 @@ enum FaultsPage {
 
   /// Replaces the lines from the table's header to the next empty one.
   private static func replaceTable(_ lines: inout [String], with text: String, header: String) {
-    guard let start = lines.firstIndex(of: header),
-      let end = lines[start...].firstIndex(of: "")
+    guard let start = lines.firstIndex(of: header), let end = lines[start...].firstIndex(of: "")
     else { return }
     let rows = text.split(separator: "\n").map { String($0) }
     lines.replaceSubrange(start..<end, with: rows)

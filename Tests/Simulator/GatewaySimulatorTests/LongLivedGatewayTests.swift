@@ -22,8 +22,7 @@ import Testing
     let answer = try GatewayClient(gateway).send { $0 }
     #expect(answer.body == #"{"reason":"ExpiredProviderToken"}"#)
     #expect(
-      try gateway.admin("POST", "/clock/advance", #"{"by":"-61m"}"#).contains(
-        "\"clock_ahead\":0"))
+      try gateway.admin("POST", "/clock/advance", #"{"by":"-61m"}"#).contains("\"clock_ahead\":0"))
     #expect(try status(GatewayClient(gateway)) == 200)
     #expect(
       try gateway.admin("POST", "/clock/advance", #"{"milliseconds":-1000}"#).contains(

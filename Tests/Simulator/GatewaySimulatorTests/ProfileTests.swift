@@ -7,6 +7,7 @@ import HTTP2
 import JSON
 import ServiceKit
 import Settings
+import TestSupport
 import Testing
 
 /// Profiles in a running gateway: each has an effect, and one follows the other without a trace.
@@ -141,10 +142,8 @@ import Testing
   }
 
   @Test func `an unknown name at the start lists the known ones`() {
-    let table = CommonSettings.table(of: SimulatorService.self)
     let error = #expect(throws: SettingErrors.self) {
-      let flags = try CommandLineFlags(["--profile", "slow-knight"], for: table)
-      _ = try table.read(flags)
+      _ = try SimulatorService.values(["--profile", "slow-knight"])
     }
     let text = error.map { "\($0)" } ?? ""
     #expect(text.contains("profile") && text.contains("must be one of full, fast, slow-night"))

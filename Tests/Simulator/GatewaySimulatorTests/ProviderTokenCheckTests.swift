@@ -48,8 +48,7 @@ import Testing
     for (later, reason) in [(0, nil), (3_600, nil), (3_601, Reason.expiredProviderToken)] {
       var binding = ConnectionBinding()
       let verdict = text.withFields { push in
-        check.judge(
-          push.authorization, binding: &binding, now: (Self.now + Int64(later)) * 1_000)
+        check.judge(push.authorization, binding: &binding, now: (Self.now + Int64(later)) * 1_000)
       }
       #expect(verdict == reason.map { .refused($0) } ?? .accepted)
     }
@@ -92,8 +91,7 @@ import Testing
     #expect(answer(try stranger.token(issuedAt: Self.now)) == .invalidProviderToken)
     let impostor = try TestKey()
     #expect(answer(try impostor.token(issuedAt: Self.now)) == .invalidProviderToken)
-    let otherTeam = GatewayKey(
-      keyID: key.id, teamID: "TEAM000002", publicKey: key.key.publicKey)
+    let otherTeam = GatewayKey(keyID: key.id, teamID: "TEAM000002", publicKey: key.key.publicKey)
     #expect(answer(try key.token(issuedAt: Self.now), [otherTeam]) == .invalidProviderToken)
   }
 
@@ -174,8 +172,7 @@ import Testing
 
   @Test func `a key of the other environment is named`() throws {
     let token = try key.token(issuedAt: Self.now)
-    #expect(
-      answer(token, [gatewayKey(key, environment: .sandbox)]) == .badEnvironmentKeyIdInToken)
+    #expect(answer(token, [gatewayKey(key, environment: .sandbox)]) == .badEnvironmentKeyIdInToken)
     #expect(answer(token, [gatewayKey(key, environment: .production)]) == nil)
   }
 

@@ -13,8 +13,7 @@ enum PushTypeReport {
     ]
     for type in PushType.allCases {
       let suffix = type.topicSuffix.description
-      let topic =
-        suffix.isEmpty ? type == .mdm ? "the certificate's UID" : "APP" : "APP`\(suffix)`"
+      let topic = suffix.isEmpty ? type == .mdm ? "the certificate's UID" : "APP" : "APP`\(suffix)`"
       let priorities = [10, 5, 1].filter { type.allows(priority: $0) }.map { "\($0)" }
       let isTaken = type.allows(priority: PushValidator.assumedPriority)
       let certificate = PushValidator.isForTokensOnly(type) ? "InvalidPushType" : "yes"

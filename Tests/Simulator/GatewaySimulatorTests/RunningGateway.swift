@@ -7,10 +7,8 @@ import HTTP2
 import HTTPClient
 import JSON
 import ServiceKit
-import Settings
 import Signing
 import TLS
-import Telemetry
 import TestSupport
 import Testing
 
@@ -44,19 +42,14 @@ final class RunningGateway {
       ]
     ]
     try File.write(folder.file("keys.json"), keys.text)
-    let table = CommonSettings.table(of: SimulatorService.self)
-    let flags = try CommandLineFlags(
+    context = try SimulatorService.context(
       [
         "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--keys", folder.file("keys.json"),
         "--certificate", folder.file("cert.pem"), "--certificate-key", folder.file("key.pem"),
         "--client-roots", rootPath,
-      ] + more, for: table)
-    let values = try table.read(flags)
-    var settings = try SimulatorSettings(values)
+      ] + more)
+    var settings = try SimulatorSettings(context.values)
     change(&settings)
-    context = ServiceContext(
-      name: "apns-simulator", log: Logger(service: "apns-simulator", level: .error),
-      values: values)
     simulator = try Simulator(settings, context)
   }
 
@@ -133,8 +126,7 @@ final class GatewayClient {
     poller = try Poller()
     push = PushText(token: try gateway.key.token(issuedAt: WallClock.seconds()))
     let shown = issued.map { TLSIdentity(certificates: $0.certificatePEM, key: $0.keyPEM) }
-    let tls = try TLSContext.client(
-      roots: .pem(roots ?? gateway.root), identity: identity ?? shown)
+    let tls = try TLSContext.client(roots: .pem(roots ?? gateway.root), identity: identity ?? shown)
     connection = try HTTP2ClientConnection(
       poller: poller, token: 1, tls: tls, serverName: "localhost", implementation: http2,
       settings: settings)

@@ -31,8 +31,6 @@ import Testing
       "count", "rounds",
     ]
     let flags = page.matches(of: #/--([a-z][a-z0-9-]+)/#).map { String($0.1) }
-    for flag in flags where !others.contains(flag) {
-      #expect(names.contains(flag), "--\(flag)")
-    }
+    for flag in flags where !others.contains(flag) { #expect(names.contains(flag), "--\(flag)") }
   }
 }

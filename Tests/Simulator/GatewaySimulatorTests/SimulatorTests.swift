@@ -159,19 +159,11 @@ import Testing
       "https://localhost:\(gateway.simulator.address.port)/3/device/\(String(repeating: "0a", count: 32))"
     let command =
       "curl -s --http2 --cacert \(gateway.rootPath) -w ' %{http_code} %{http_version}' -d '{}'"
-    let refused = try output("\(command) \(url)")
+    let refused = try FaultRig.output("\(command) \(url)")
     #expect(refused == "{\"reason\":\"MissingProviderToken\"} 403 2")
     let authorization = client.push.fields.first { $0.name == "authorization" }?.value ?? ""
-    let accepted = try output(
+    let accepted = try FaultRig.output(
       "\(command) -H 'authorization: \(authorization)' -H 'apns-topic: com.example.app' \(url)")
     #expect(accepted == " 200 2")
-  }
-
-  private func output(_ command: String) throws -> String {
-    let pipe = try #require(popen(command, "r"))
-    defer { pclose(pipe) }
-    var text: [UInt8] = []
-    while case let byte = fgetc(pipe), byte >= 0 { text.append(UInt8(byte)) }
-    return String(decoding: text, as: UTF8.self)
   }
 }

@@ -48,8 +48,7 @@ public final class BuiltProgram {
     let environment = try ChildProcess.inheritedEnvironment().filter {
       !$0.hasPrefix("MARTLET_") || $0.hasPrefix("MARTLET_TEST_")
     }
-    pid = try ChildProcess.spawn(
-      path, arguments, environment: environment, output: descriptor)
+    pid = try ChildProcess.spawn(path, arguments, environment: environment, output: descriptor)
   }
 
   deinit {

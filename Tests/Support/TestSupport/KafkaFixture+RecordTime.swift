@@ -7,8 +7,7 @@ extension KafkaFixture {
   public func produce(_ topic: String, value: String, timestamp: Int64) throws {
     var problem = [CChar](repeating: 0, count: 512)
     let native = rd_kafka_conf_new()
-    rd_kafka_conf_set(
-      native, "bootstrap.servers", configuration.bootstrap, &problem, problem.count)
+    rd_kafka_conf_set(native, "bootstrap.servers", configuration.bootstrap, &problem, problem.count)
     guard let client = rd_kafka_new(RD_KAFKA_PRODUCER, native, &problem, problem.count) else {
       throw KafkaFixtureTimeout()
     }

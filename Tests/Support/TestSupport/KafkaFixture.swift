@@ -86,8 +86,7 @@ public final class KafkaFixture {
     if let broker {
       try broker.createTopic(
         .init(
-          full, partitions: partitions,
-          settings: compacted ? [("cleanup.policy", "compact")] : []))
+          full, partitions: partitions, settings: compacted ? [("cleanup.policy", "compact")] : []))
       return full
     }
     let admin = try KafkaAdmin(configuration)
@@ -118,8 +117,7 @@ public final class KafkaFixture {
     }
     if case .refused(let error) = result { throw error }
     guard producer.flush(timeoutMilliseconds: 10_000) else { throw KafkaFixtureTimeout() }
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    let deliveries = producer.drainDeliveries()
     if let error = deliveries[0].refused { throw error }
     return deliveries[0]
   }
@@ -133,6 +131,17 @@ public final class KafkaFixture {
       topic, withinMilliseconds: timeoutMilliseconds, { records.append(ReadRecord($0)) },
       until: { _ in records.count >= count })
     return records
+  }
+
+  /// Produces one record with a producer of its own, and waits for the acknowledgement.
+  @discardableResult
+  public func produce(
+    _ topic: String, key: String?, value: String?, headers: [KafkaHeader] = []
+  ) throws -> Delivery {
+    let producer = try KafkaProducer(configuration)
+    defer { producer.close() }
+    return try produce(
+      producer, producer.topic(named: topic), key: key, value: value, headers: headers)
   }
 
   private func withBytes<R>(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer) -> R) -> R {

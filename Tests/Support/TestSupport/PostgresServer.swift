@@ -75,9 +75,7 @@ public final class PostgresServer: @unchecked Sendable {
   }
 
   /// Makes transactions on the server read-only, or writable again, also on existing connections.
-  public func setReadOnly(_ isReadOnly: Bool) throws {
-    try command(isReadOnly ? "freeze" : "thaw")
-  }
+  public func setReadOnly(_ isReadOnly: Bool) throws { try command(isReadOnly ? "freeze" : "thaw") }
 
   /// Stops the server at once, like a crash: open transactions and connections are lost.
   public func kill() throws { try command("kill") }

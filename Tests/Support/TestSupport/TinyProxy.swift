@@ -129,9 +129,7 @@ public final class TinyProxy: Sendable {
       guard tunnel.head.suffix(4).elementsEqual("\r\n\r\n".utf8) else { return true }
       let text = String(decoding: tunnel.head, as: UTF8.self)
       proxy.state.withLock { $0.requests.append(text) }
-      if let wanted = proxy.authorization,
-        !text.contains("Proxy-Authorization: \(wanted)\r\n")
-      {
+      if let wanted = proxy.authorization, !text.contains("Proxy-Authorization: \(wanted)\r\n") {
         tunnel.client.write(
           "HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: \(proxy.challenges)\r\n\r\n"
         )

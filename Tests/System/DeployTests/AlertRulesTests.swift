@@ -9,12 +9,7 @@ import Testing
 
 /// What stands in deploy/ for Prometheus and Grafana fits the metrics of this version.
 @Suite struct AlertRulesTests {
-  private static let root =
-    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-
-  private func text(_ path: String) throws -> String {
-    String(decoding: try File.read("\(Self.root)/\(path)"), as: UTF8.self)
-  }
+  private func text(_ path: String) throws -> String { try DeployedFiles.page(path) }
 
   /// The value of every line `name: value` of the rules.
   private func values(_ name: String, _ text: String) -> [String] {
@@ -26,7 +21,7 @@ import Testing
   @Test func `promtool accepts the rules, and each fires on its symptom alone`() throws {
     let promtool = try SystemProgram.promtool()
     let folder = TemporaryFolder()
-    let place = "\(Self.root)/deploy/prometheus"
+    let place = "\(DeployedFiles.root)/deploy/prometheus"
     for arguments in [
       ["check", "config", "\(place)/prometheus.yaml"], ["check", "rules", "\(place)/rules.yaml"],
       ["test", "rules", "\(place)/rules-tests.yaml"],
@@ -77,8 +72,7 @@ import Testing
     let severities = values("severity", rules)
     #expect(severities.count == alerts.count && Set(severities) == ["page", "ticket"])
     #expect(severities.count { $0 == "page" } <= 18)
-    #expect(
-      values("runbook", rules) == alerts.map { "docs/runbook.md#\($0.lowercased())" })
+    #expect(values("runbook", rules) == alerts.map { "docs/runbook.md#\($0.lowercased())" })
   }
 
   @Test func `the dashboard asks for declared metrics, and each panel explains itself`() throws {

@@ -71,9 +71,8 @@ import Testing
     }
   }
 
-  @Test func `a process that keeps notes of crashes can write them, and its keys it only reads`()
-    throws
-  {
+  @Test
+  func `a process that keeps notes of crashes can write them, and its keys it only reads`() throws {
     let writers = ["ingest", "sender", "signer", "feedback", "webhooks"]
     for service in try services() where writers.contains(service.key) {
       let volumes = texts(service.value["volumes"])
@@ -119,9 +118,8 @@ import Testing
     #expect(run.status == 0, "\(run.output)")
   }
 
-  @Test func `webhooks get a subscription with a secret of its own, which only they can read`()
-    throws
-  {
+  @Test
+  func `webhooks get a subscription with a secret of its own, which only they can read`() throws {
     let service = try compose()["services"]?["subscriptions"]
     let folder = TemporaryFolder()
     let file = folder.file("subscriptions.json")

@@ -16,9 +16,6 @@ import WebhookDelivery
 
 /// The files in deploy/ are copied by operators: they must fit the programs of the same version.
 @Suite struct DeployTests {
-  private static let folder =
-    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" } + "/deploy"
-
   private static let programs: [(name: String, table: SettingTable)] = [
     ("ingest", IngestSettings.table),
     ("signer", SignerSettings.table),
@@ -33,9 +30,7 @@ import WebhookDelivery
       ("webhooks", WebhookSettings.table), ("scheduler", SchedulerSettings.table),
     ]
 
-  private func text(_ path: String) throws -> String {
-    String(decoding: try File.read("\(Self.folder)/\(path)"), as: UTF8.self)
-  }
+  private func text(_ path: String) throws -> String { try DeployedFiles.text(path) }
 
   @Test func `every example properties file is accepted by its program`() throws {
     for (name, table) in Self.all {
@@ -63,8 +58,7 @@ import WebhookDelivery
       }
       #expect(
         lines.contains {
-          $0.hasPrefix("ExecStart=") && $0.contains(#/martlet[- ]\b/#)
-            && $0.hasSuffix(program.name)
+          $0.hasPrefix("ExecStart=") && $0.contains(#/martlet[- ]\b/#) && $0.hasSuffix(program.name)
         })
       #expect(lines.contains("NoNewPrivileges=yes"), "\(unit)")
     }
@@ -122,7 +116,7 @@ import WebhookDelivery
       "/usr/bin/env",
       [
         "BOOTSTRAP=k:1", "PREFIX=a.", "REPLICATION=\(copies)", "KAFKA_TOPICS=\(tool)", "bash",
-        "\(Self.folder)/topics.sh",
+        "\(DeployedFiles.folder)/topics.sh",
       ], in: folder)
     #expect(run.status == 0, "\(run.output)")
     let calls = run.output.split(separator: "\n").filter { $0.hasPrefix("--bootstrap-server") }
@@ -143,9 +137,8 @@ import WebhookDelivery
     return lines.first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) }
   }
 
-  @Test func `every unit is a named member of its group and is back before its session ends`()
-    throws
-  {
+  @Test
+  func `every unit is a named member of its group and is back before its session ends`() throws {
     for unit in [
       "martlet-ingest.service", "martlet-signer.service", "martlet-sender@.service",
       "martlet-feedback.service",

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Glibc
 import JSON
 import SystemTestSupport
 import TestSupport
+import Testing
 
 /// The files of deploy/, and its YAML as values.
 enum DeployedFiles {
@@ -27,6 +29,18 @@ enum DeployedFiles {
 
   static func text(_ path: String) throws -> String {
     String(decoding: try File.read("\(folder)/\(path)"), as: UTF8.self)
+  }
+
+  /// A file anywhere in the repository.
+  static func page(_ path: String) throws -> String {
+    String(decoding: try File.read("\(root)/\(path)"), as: UTF8.self)
+  }
+
+  /// Expects that a page of docs/reference is this text; with `MARTLET_WRITE_DOCS` it is written first.
+  static func expectPage(_ name: String, _ text: String) throws {
+    let path = "\(root)/docs/reference/\(name)"
+    if getenv("MARTLET_WRITE_DOCS") != nil { try File.write(path, Array(text.utf8), mode: 0o644) }
+    #expect(try page("docs/reference/\(name)") == text, "out of date: scripts/docs writes it")
   }
 
   /// Every file, relative to deploy/, sorted.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import GatewaySimulator
 import Glibc
 import LabCommand
@@ -10,8 +9,6 @@ import Testing
 
 /// What the documents tell a reader to type exists: commands, settings, scripts.
 @Suite struct DocumentCommandsTests {
-  private static let root =
-    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
   private static let documents = [
     "README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "SECURITY.md", "docs/README.md",
     "docs/producing.md", "docs/install.md", "docs/kafka.md", "docs/runbook.md", "docs/webhooks.md",
@@ -20,9 +17,7 @@ import Testing
     "docs/tokens.md",
   ]
 
-  private func text(_ path: String) throws -> String {
-    String(decoding: try File.read("\(Self.root)/\(path)"), as: UTF8.self)
-  }
+  private func text(_ path: String) throws -> String { try DeployedFiles.page(path) }
 
   /// Settings of every program, and of `martlet`'s commands by name.
   private static let commands: [String: Set<String>] = {
@@ -95,8 +90,7 @@ import Testing
   @Test(arguments: documents)
   func `every setting that a document names exists`(document: String) throws {
     // `--` inside a word is Markdown or a file name.
-    let found = try text(document).matches(
-      of: #/(?:^|[\s`(\[=])--(no-)?([a-z][a-z0-9-]+)/#)
+    let found = try text(document).matches(of: #/(?:^|[\s`(\[=])--(no-)?([a-z][a-z0-9-]+)/#)
     for flag in found.map({ String($0.2) }) {
       #expect(Self.names.contains(flag) || Self.foreign.contains(flag), "\(document): --\(flag)")
     }
@@ -109,7 +103,7 @@ import Testing
     // Kept in the history only.
     let removed: Set<String> = ["benchmarks/queues"]
     for path in try text(document).matches(of: paths).map({ String($0.1) }) {
-      let exists = access("\(Self.root)/\(path)", F_OK) == 0
+      let exists = access("\(DeployedFiles.root)/\(path)", F_OK) == 0
       #expect(exists || removed.contains(path), "\(document): \(path)")
     }
   }

@@ -27,9 +27,8 @@ import Testing
       .root["document"] ?? .null
   }
 
-  @Test func `actionlint has no objection to the workflow, whose Swift is the one of releases`()
-    throws
-  {
+  @Test
+  func `actionlint has no objection to the workflow, whose Swift is the one of releases`() throws {
     let path = ".github/workflows/test.yaml"
     try tool("actionlint", ["-no-color", "\(Self.root)/\(path)"])
     let workflow = try text(path)
@@ -78,9 +77,8 @@ import Testing
     }
   }
 
-  @Test func `the development container is the newer Debian, with what scripts/setup installs`()
-    throws
-  {
+  @Test
+  func `the development container is the newer Debian, with what scripts/setup installs`() throws {
     let lines = try text(".devcontainer/devcontainer.json").split(separator: "\n").filter {
       !$0.drop { $0 == " " }.hasPrefix("//")
     }

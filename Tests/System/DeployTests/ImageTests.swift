@@ -25,8 +25,7 @@ import Testing
     let lines = try DeployedFiles.text("docker/Dockerfile").split(separator: "\n")
     // A release gives digests in place of the tags.
     let bases = lines.filter { $0.hasPrefix("FROM ") }
-    #expect(
-      bases == ["FROM ${BUILD_BASE} AS swift", "FROM ${TOOLCHAIN} AS build", "FROM ${BASE}"])
+    #expect(bases == ["FROM ${BUILD_BASE} AS swift", "FROM ${TOOLCHAIN} AS build", "FROM ${BASE}"])
     let tags = lines.filter { $0.contains(#/^ARG (BUILD_)?BASE=[a-z]+:\d+\.\d+[a-z0-9.-]*$/#) }
     #expect(tags.count == 2, "\(tags)")
     let users = lines.filter { $0.hasPrefix("USER ") }
@@ -71,8 +70,7 @@ import Testing
   /// The packages of the first command that installs some.
   private func installed(by text: Substring) -> Set<String> {
     let names = text.split(separator: "--no-install-recommends").dropFirst().first ?? ""
-    return Set(
-      names.prefix { !"&`$".contains($0) }.split { " \n\\".contains($0) }.map(String.init))
+    return Set(names.prefix { !"&`$".contains($0) }.split { " \n\\".contains($0) }.map(String.init))
   }
 
   @Test(.enabled(if: debian != nil))

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
 import Diagnosis
 import Testing
@@ -7,9 +6,7 @@ import Testing
 /// docs/kafka.md, deploy/rights.sh and the table that the doctor uses say the same.
 @Suite struct KafkaPageTests {
   private func lines(_ path: String) throws -> [Substring] {
-    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let text = String(decoding: try File.read("\(root)/\(path)"), as: UTF8.self)
-    return text.split(separator: "\n", omittingEmptySubsequences: false)
+    try DeployedFiles.page(path).split(separator: "\n", omittingEmptySubsequences: false)
   }
 
   private static let programs: [KafkaUser] = [

@@ -94,9 +94,8 @@ import Testing
     #expect(canary.value["spec"]?["replicas"]?.int == 0)
   }
 
-  @Test func `the HTTP API is probed, drained one at a time, and reached by its clients alone`()
-    throws
-  {
+  @Test
+  func `the HTTP API is probed, drained one at a time, and reached by its clients alone`() throws {
     let api = try #require(try documents("Deployment").first { $0.name == "api" })
     let container = try #require(try pod(api)["containers"]?.array?.first)
     for (probe, page) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
@@ -145,9 +144,8 @@ import Testing
     return !blocks.isEmpty && blocks.allSatisfy { $0.contains("17.0.0.0/8") }
   }
 
-  @Test func `only senders reach Apple, and only Prometheus reaches processes besides the API`()
-    throws
-  {
+  @Test
+  func `only senders reach Apple, and only Prometheus reaches processes besides the API`() throws {
     let policies = try documents("NetworkPolicy").map { ($0.name, $0.value["spec"] ?? .null) }
     let deny = policies.first { $0.0 == "deny" }?.1
     #expect(deny == ["podSelector": [:], "policyTypes": ["Ingress", "Egress"]])
@@ -175,9 +173,8 @@ import Testing
     }
   }
 
-  @Test func `kustomization.yaml lists every manifest, and all name the image of this version`()
-    throws
-  {
+  @Test
+  func `kustomization.yaml lists every manifest, and all name the image of this version`() throws {
     let list = try DeployedFiles.documents(in: "kubernetes/kustomization.yaml").first?.value
     let listed = Set(list?["resources"]?.array?.compactMap(\.string) ?? [])
     let own = try manifests().map { String($0.dropFirst("kubernetes/".count)) }

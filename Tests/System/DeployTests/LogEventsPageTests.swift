@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import Glibc
 import SystemTestSupport
 import Telemetry
 import TestSupport
@@ -11,12 +9,7 @@ import Testing
   private let messages = LogEventsPage.programs.flatMap { $0.events.map { $0.rawValue } }
 
   @Test func `the page in docs is what the programs declare`() throws {
-    let path = "\(DeployedFiles.root)/docs/reference/logs.md"
-    let text = LogEventsPage.text
-    if getenv("MARTLET_WRITE_DOCS") != nil { try File.write(path, Array(text.utf8), mode: 0o644) }
-    #expect(
-      String(decoding: try File.read(path), as: UTF8.self) == text,
-      "out of date: MARTLET_WRITE_DOCS=1 swift test --filter LogEventsPageTests")
+    try DeployedFiles.expectPage("logs.md", LogEventsPage.text)
   }
 
   @Test func `the page has every table of the sources`() throws {
@@ -41,15 +34,13 @@ import Testing
   /// What stands in backticks right after the word: `the log: …`, `programs log …`.
   @Test(arguments: ["docs/runbook.md", "docs/operations.md", "docs/kafka.md", "SECURITY.md"])
   func `a document quotes what a program logs, or the beginning of it`(path: String) throws {
-    let text = String(decoding: try File.read("\(DeployedFiles.root)/\(path)"), as: UTF8.self)
+    let text = try DeployedFiles.page(path)
     let pieces = text.split(separator: "`", omittingEmptySubsequences: false)
       .map { $0.split { $0 == " " || $0 == "\n" }.joined(separator: " ") }
     let quotes = zip(pieces, pieces.dropFirst()).filter { before, _ in
       [" log", " logs", " log:"].contains { before.hasSuffix($0) }
     }.map { $0.1 }
     #expect(!quotes.isEmpty)
-    for quote in quotes {
-      #expect(messages.contains { $0.hasPrefix(quote) }, "\(quote)")
-    }
+    for quote in quotes { #expect(messages.contains { $0.hasPrefix(quote) }, "\(quote)") }
   }
 }

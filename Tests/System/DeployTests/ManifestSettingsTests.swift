@@ -46,9 +46,7 @@ import Testing
       let values = try Self.values(container)
       #expect(values.warnings.isEmpty, "\(container.place)")
       for setting in values.table.settings {
-        guard case .path = setting.kind, let path = values.written(setting.name) else {
-          continue
-        }
+        guard case .path = setting.kind, let path = values.written(setting.name) else { continue }
         // A database on a server.
         if path.hasPrefix("postgresql://") { continue }
         let isMounted = container.mounts.contains { path.hasPrefix("\($0)/") }

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import Glibc
 import Telemetry
 import Testing
 
 /// The table of metrics, and the page that is made from it. Who scrapes relies on every name.
 @Suite struct MetricsPageTests {
-  private let path =
-    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    + "/docs/reference/metrics.md"
   private let metrics = MetricsPage.tables.flatMap(\.metrics)
 
   @Test func `the page in docs is what the programs declare`() throws {
-    let text = MetricsPage.text(try MetricUses())
-    if getenv("MARTLET_WRITE_DOCS") != nil, let file = fopen(path, "w") {
-      fputs(text, file)
-      fclose(file)
-    }
-    #expect(
-      String(decoding: try File.read(path), as: UTF8.self) == text,
-      "out of date: MARTLET_WRITE_DOCS=1 swift test --filter MetricsPageTests")
+    try DeployedFiles.expectPage("metrics.md", MetricsPage.text(MetricUses()))
   }
 
   @Test func `every name is declared once and follows Prometheus' conventions`() {

@@ -26,8 +26,7 @@ enum PodSecurity {
       found.append("seccompProfile")
     }
     if pod["automountServiceAccountToken"]?.bool != false { found.append("automount") }
-    let containers =
-      (pod["containers"]?.array ?? []) + (pod["initContainers"]?.array ?? [])
+    let containers = (pod["containers"]?.array ?? []) + (pod["initContainers"]?.array ?? [])
     return found + containers.flatMap(containerViolations)
   }
 

@@ -70,9 +70,8 @@ import Testing
     #expect(try run(build, ["--relase"]).status == 2)
   }
 
-  @Test func `a release is signed by who may, and a changed file or a foreign key is noticed`()
-    throws
-  {
+  @Test
+  func `a release is signed by who may, and a changed file or a foreign key is noticed`() throws {
     let folder = TemporaryFolder()
     let release = "\(DeployedFiles.root)/scripts/release"
     func shell(_ command: String) throws {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Testing
 
 /// A reader who types what a page shows, in its order, reaches the pipeline that the page means: names are set before
@@ -13,10 +12,7 @@ import Testing
   private static let shellFile = "martlet-up/env"
   private static let names = ["KAFKA", "API", "API_KEY"]
 
-  private static func text(_ page: String) throws -> String {
-    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    return String(decoding: try File.read("\(root)/\(page)"), as: UTF8.self)
-  }
+  private static func text(_ page: String) throws -> String { try DeployedFiles.page(page) }
 
   /// What a page has before each of its commands, and the command: lines of shell blocks and indented ones.
   private static func commands(_ page: String) -> [(before: Substring, line: Substring)] {

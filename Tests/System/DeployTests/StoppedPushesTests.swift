@@ -45,8 +45,7 @@ import Testing
     let series: [Series]
 
     init(
-      _ name: String, _ alert: String, _ severity: Severity, within minutes: Int,
-      _ series: [Series]
+      _ name: String, _ alert: String, _ severity: Severity, within minutes: Int, _ series: [Series]
     ) {
       (self.name, self.alert, self.severity) = (name, alert, severity)
       (self.minutes, self.series) = (minutes, series)
@@ -85,8 +84,7 @@ import Testing
       Way(
         "a newer push supersedes every one", "MartletNothingDelivered", .page, within: 10,
         ended(as: "superseded")),
-      Way(
-        "every push expires", "MartletNothingDelivered", .page, within: 10, ended(as: "expired")),
+      Way("every push expires", "MartletNothingDelivered", .page, within: 10, ended(as: "expired")),
       Way(
         "ingest refuses every request", "MartletNothingDelivered", .page, within: 10,
         [outcome("delivered", 60, 0), .counter("martlet_ingest_requests_rejected_total", 0, 60)]),
@@ -99,11 +97,9 @@ import Testing
       Way(
         "every push of one app is rejected", "MartletAppNothingDelivered", .ticket, within: 62,
         [
-          .counter(
-            #"martlet_sender_app_notifications_total{app="a",outcome="delivered"}"#, 60, 0),
+          .counter(#"martlet_sender_app_notifications_total{app="a",outcome="delivered"}"#, 60, 0),
           .counter(#"martlet_sender_app_notifications_total{app="a",outcome="rejected"}"#, 0, 600),
-          .counter(
-            #"martlet_sender_app_notifications_total{app="b",outcome="delivered"}"#, 60, 60),
+          .counter(#"martlet_sender_app_notifications_total{app="b",outcome="delivered"}"#, 60, 60),
         ]),
       Way(
         "a seventh of the pushes or more expires, or becomes a dead letter", "MartletFailureRatio",
@@ -139,8 +135,7 @@ import Testing
         [
           .gauge(
             #"martlet_sender_refused_seconds{app="a",credential="c",environment="e",reason="r"}"#,
-            0,
-            60)
+            0, 60)
         ]),
       Way(
         "partitions have no reader", "MartletPartitionsUnowned", .page, within: 6,

@@ -8,9 +8,7 @@ import Testing
 
 /// The number of the release stands in `Version.text`; what else names it follows.
 @Suite struct VersionTests {
-  private static func text(_ path: String) throws -> String {
-    try DeployedFiles.text("../\(path)")
-  }
+  private static func text(_ path: String) throws -> String { try DeployedFiles.text("../\(path)") }
 
   /// Documents and the files of deploy/, relative to the root, but for the changelog, which names all versions.
   private static func paths() throws -> [String] {
@@ -39,9 +37,8 @@ import Testing
     }
   }
 
-  @Test func `the changelog's newest release, and the page of supported versions, are this one`()
-    throws
-  {
+  @Test
+  func `the changelog's newest release, and the page of supported versions, are this one`() throws {
     let changelog = try Self.text("CHANGELOG.md")
     let newest = changelog.firstMatch(of: #/(?m)^## ([0-9]+\.[0-9]+\.[0-9]+)( |$)/#)
     #expect(newest.map { String($0.1) } == Version.text)
@@ -67,9 +64,7 @@ import Testing
       // The system's own, which the programs name, are all there.
       if name == "martlet-sender" { #expect(names.contains("nghttp2")) }
       if name == "martlet-webhooks" { #expect(names.contains("libcurl")) }
-      if name == "martlet-feedback" {
-        #expect(names.contains("SQLite") && names.contains("libpq"))
-      }
+      if name == "martlet-feedback" { #expect(names.contains("SQLite") && names.contains("libpq")) }
     }
   }
 }

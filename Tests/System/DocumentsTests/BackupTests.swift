@@ -93,9 +93,7 @@ import Testing
     try expect(database, from: 1_000)
   }
 
-  private final class Flag: Sendable {
-    let isSet = Atomic(false)
-  }
+  private final class Flag: Sendable { let isSet = Atomic(false) }
 
   /// Runs the script on a database; its status and what it printed.
   private func backUp(_ database: String, to copy: String) throws -> (status: Int32, output: String)
@@ -105,9 +103,8 @@ import Testing
       in: folder, withinMilliseconds: 120_000)
   }
 
-  @Test func `a SQLite file that is written to all the time is copied whole, and in no time`()
-    throws
-  {
+  @Test
+  func `a SQLite file that is written to all the time is copied whole, and in no time`() throws {
     let database = folder.file("tokens.db")
     let flag = Flag()
     let store = try TokenStore(database, now: 1)

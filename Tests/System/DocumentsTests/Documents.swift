@@ -28,9 +28,8 @@ enum Documents {
     _ script: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> JSONValue {
     let result = try BuiltProgram.run(
-      try tool("python"),
-      ["-B", path("Tests/System/DocumentsTests/Python/\(script)")] + arguments, in: folder,
-      withinMilliseconds: 120_000)
+      try tool("python"), ["-B", path("Tests/System/DocumentsTests/Python/\(script)")] + arguments,
+      in: folder, withinMilliseconds: 120_000)
     try #require(result.status == 0, "\(script) printed: \(result.output.suffix(2_000))")
     let line = try #require(result.output.split(separator: "\n").last { $0.hasPrefix("{") })
     return try JSONDocument(String(line)).root

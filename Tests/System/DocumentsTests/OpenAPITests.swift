@@ -79,8 +79,7 @@ import Testing
         "--folder", folder.path,
       ], in: folder)
     #expect(said["push"]?["status"]?.int == 202 && said["push"]?["id"]?.string == "client-1")
-    #expect(
-      said["push"]?["warnings"]?.array?.first?["rule"]?.string == "misspelled-key", "\(said)")
+    #expect(said["push"]?["warnings"]?.array?.first?["rule"]?.string == "misspelled-key", "\(said)")
     let batch = try #require(said["batch"]?.array)
     #expect(batch.map { $0["status"]?.int } == [202, 400])
     #expect(batch.last?["detail"]?.string?.hasPrefix("payload.aps.badge: ") == true)

@@ -106,9 +106,7 @@ import Testing
     let reader = JobReader(names)
     try compare("registration", table, least: 400) { record in
       // The key is right, and the record as late as need be: both are no matter of the value.
-      let key = record.text.withUnsafeBytes {
-        (try? DeviceRecord($0, parser: parser))?.key ?? []
-      }
+      let key = record.text.withUnsafeBytes { (try? DeviceRecord($0, parser: parser))?.key ?? [] }
       return key.withUnsafeBytes { key in
         record.text.withUnsafeBytes { value in
           if case .device = reader.content(

@@ -39,10 +39,7 @@ import Testing
     ),
     ("widgets", #"{"aps":{"content-changed":true}}"#),
     ("controls", #"{"aps":{"content-changed":true}}"#),
-    (
-      "nowplaying",
-      #"{"aps":{"timestamp":1795000000,"event":"update","attributes":{"id":"x"}}}"#
-    ),
+    ("nowplaying", #"{"aps":{"timestamp":1795000000,"event":"update","attributes":{"id":"x"}}}"#),
   ]
 
   private static let values: [JSONValue?] = [
@@ -140,15 +137,12 @@ import Testing
       #"{"app":"a.b","token":"abcd","payload":{"aps":{"badge":1,"badge":2}}}"#,
     ].map { Array($0.utf8) }
     #expect(try Documents.verdicts("request", texts: differing).allSatisfy { $0 })
-    for text in differing {
-      #expect(!isAccepted(text), "\(String(decoding: text, as: UTF8.self))")
-    }
+    for text in differing { #expect(!isAccepted(text), "\(String(decoding: text, as: UTF8.self))") }
   }
 
   @Test func `the schema lists the parser's fields and types`() throws {
     let schema = try RecordTable.parse(try Documents.text("docs/schemas/request.json"))
-    #expect(
-      Set(schema["properties"]?.object?.keys ?? []) == Set(RequestField.allCases.map(\.name)))
+    #expect(Set(schema["properties"]?.object?.keys ?? []) == Set(RequestField.allCases.map(\.name)))
     let types = schema["properties"]?["type"]?["enum"]?.array?.compactMap(\.string)
     #expect(types == PushType.allCases.map(\.description))
   }

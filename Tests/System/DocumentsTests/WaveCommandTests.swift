@@ -42,8 +42,7 @@ import Testing
   ) throws {
     let location = try kind.location(in: folder)
     try fill(location)
-    #expect(
-      try verdicts(location) == ["com.example.one undecided", "com.example.two undecided"])
+    #expect(try verdicts(location) == ["com.example.one undecided", "com.example.two undecided"])
     let words = try martlet(
       "waves", "--release", "--database", location, "--app", "com.example.one", "--yes")
     #expect(words.status == 0 && words.output.contains("released 1 wave of com.example.one"))

@@ -21,8 +21,7 @@ private struct ClientCertificates {
 
   /// A PEM file with a certificate and its key, of one app or (universal) of its services, too.
   func issue(_ name: String, isUniversal: Bool) throws -> String {
-    let issued = try authority.issueClient(
-      bundleID: RunningSimulator.app, isUniversal: isUniversal)
+    let issued = try authority.issueClient(bundleID: RunningSimulator.app, isUniversal: isUniversal)
     let file = folder.file(name)
     try File.write(file, issued.certificatePEM + issued.keyPEM)
     return file
@@ -94,8 +93,7 @@ private struct ClientCertificates {
     #expect(shown.allSatisfy { $0["version"]?.string == "HTTP/2" && $0["id"]?.string != nil })
     #expect(shown.last?["reason"]?.string == "BadTopic")
 
-    let token = try push(
-      Array(pushes.prefix(2)), ["--bearer", try simulator.keys.providerToken()])
+    let token = try push(Array(pushes.prefix(2)), ["--bearer", try simulator.keys.providerToken()])
     #expect(token.map { $0["status"]?.int } == [200, 410])
     let nothing = try push(Array(pushes.prefix(1)), [])
     #expect(nothing.first?["status"]?.int == 403)

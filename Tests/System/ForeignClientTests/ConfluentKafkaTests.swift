@@ -44,8 +44,7 @@ import Testing
       $0["outcome"]?.string == "delivered" && $0["status"]?.int == 200
     }
     #expect(
-      Set(delivered.compactMap { $0["id"]?.string })
-        == Set((0..<Self.good).map { "python-\($0)" }))
+      Set(delivered.compactMap { $0["id"]?.string }) == Set((0..<Self.good).map { "python-\($0)" }))
     #expect(delivered.count == Self.good)
     let others = receipts.filter { $0["outcome"]?.string != "delivered" }
     #expect(others.map { $0["id"]?.string } == ["python-bad"])

@@ -111,8 +111,7 @@ import Testing
       exchange.pointee.bodyCount = UInt32(body.count)
       exchange.pointee.response = response
       exchange.pointee.responseCapacity = 64
-      exchange.pointee.sentID = UnsafePointer(
-        text(id).bindMemory(to: UInt8.self).baseAddress)
+      exchange.pointee.sentID = UnsafePointer(text(id).bindMemory(to: UInt8.self).baseAddress)
     }
 
     deinit {
@@ -123,8 +122,7 @@ import Testing
     }
 
     private func text(_ string: String) -> UnsafeRawBufferPointer {
-      let bytes = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: string.utf8.count, alignment: 1)
+      let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: string.utf8.count, alignment: 1)
       bytes.copyBytes(from: string.utf8)
       texts.append(bytes)
       return UnsafeRawBufferPointer(bytes)

@@ -57,9 +57,7 @@ import Testing
     let run = try PythonScript.run(
       "kafka_clients/users.py", ["--martlet", ChildProcess.sibling("martlet")],
       in: TemporaryFolder(), withinMilliseconds: 110_000)
-    for result in run.objects where result["result"]?.string != "ok" {
-      Issue.record("\(result)")
-    }
+    for result in run.objects where result["result"]?.string != "ok" { Issue.record("\(result)") }
     #expect(run.status == 0 && run.objects.count == 12, "it printed: \(run.output.suffix(2_000))")
   }
 
@@ -76,9 +74,8 @@ import Testing
     #expect(acknowledged > 100, "it printed: \(run.output.suffix(2_000))")
   }
 
-  @Test func `clients that are hostile or slow do not fill its memory, and others are served`()
-    throws
-  {
+  @Test
+  func `clients that are hostile or slow do not fill its memory, and others are served`() throws {
     let folder = TemporaryFolder()
     // Times are those of a busy machine and a debug build.
     let run = try PythonScript.run(

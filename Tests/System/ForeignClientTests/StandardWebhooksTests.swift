@@ -67,9 +67,7 @@ final class StandardWebhooksTests {
       // The embedded broker forgets a member whose session ends while it waits to join; it asks again after this.
       "--kafka.consumer.max.poll.interval.ms=10000",
     ]
-    guard let root else {
-      return try BuiltProgram.start("martlet-webhooks", arguments, in: folder)
-    }
+    guard let root else { return try BuiltProgram.start("martlet-webhooks", arguments, in: folder) }
     let script = """
       mkdir roots-of-system && cp "$1" roots-of-system/root.pem && openssl rehash roots-of-system \
         && cp "$1" roots-of-system/ca-certificates.crt && mount --bind roots-of-system /etc/ssl/certs \
@@ -133,8 +131,7 @@ final class StandardWebhooksTests {
       _ = receiver.stop()
       try produce(50)
       #expect(
-        sender.prints(WebhooksLog.endpointFails, withinMilliseconds: 60_000),
-        "\(sender.output)")
+        sender.prints(WebhooksLog.endpointFails, withinMilliseconds: 60_000), "\(sender.output)")
       (receiver, port) = try endpoint(port: port)
       #expect(arrive(produced), "\(distinct().count) of \(produced): \(sender.output)")
     }
@@ -160,8 +157,7 @@ final class StandardWebhooksTests {
   }
 
   @Test func `the ten lines of the documentation verify what is signed, and nothing else`() throws {
-    let page = String(
-      decoding: try File.read(Repository.path("docs/webhooks.md")), as: UTF8.self)
+    let page = String(decoding: try File.read(Repository.path("docs/webhooks.md")), as: UTF8.self)
     let start = try #require(page.firstRange(of: "```python\nimport base64"))
     let code = page[start.lowerBound...].dropFirst("```python\n".count)
     let end = try #require(code.firstRange(of: "```"))
@@ -199,8 +195,7 @@ final class StandardWebhooksTests {
     // The system's folder of roots, for this process only.
     let sender = try webhooks(to: port, trustedBySystem: isTrustedBySystem ? real : nil)
     try produce(1)
-    #expect(
-      sender.prints(WebhooksLog.endpointFails, withinMilliseconds: 60_000))
+    #expect(sender.prints(WebhooksLog.endpointFails, withinMilliseconds: 60_000))
     #expect(lines().isEmpty)
     #expect(sender.stop() == 0, "\(sender.output)")
     _ = receiver.stop()

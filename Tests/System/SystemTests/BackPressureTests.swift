@@ -123,13 +123,9 @@ import Testing
   /// Every request has its receipt, and every device that is gone is in the table of those.
   private func expectAll(_ rig: PipelineRig, requests: Int, unregistered: Int) throws {
     var answered: Set<String> = []
-    let isComplete = try rig.read(
-      rig.names.receipts,
-      { record in
-        for line in (record.value ?? "").split(separator: "\n") {
-          let receipt = try JSONDocument(String(line)).root
-          if let id = receipt["id"]?.string { answered.insert(id) }
-        }
+    let isComplete = try rig.readReceipts(
+      { receipt in
+        if let id = receipt["id"]?.string { answered.insert(id) }
       }, until: { answered.count == requests })
     #expect(isComplete, "\(answered.count) of \(requests) requests have a receipt")
     var dead: Set<String> = []

@@ -17,9 +17,7 @@ import Testing
     let rig = try PipelineRig()
     try rig.startSimulator(unregistered: 7..<8)
     try rig.startServices()
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
     return rig
   }
 
@@ -87,14 +85,8 @@ import Testing
   /// Whoever reads receipts can leave a canary's out by the request id.
   private func expectPrefixes(_ rig: PipelineRig) throws {
     var ids: [String] = []
-    let isRead = try rig.read(
-      rig.names.receipts,
-      { record in
-        for line in (record.value ?? "").split(separator: "\n") {
-          let id = try JSONDocument(String(line)).root["id"]?.string
-          ids.append(id ?? "none")
-        }
-      }, until: { ids.count >= 4 })
+    let isRead = try rig.readReceipts(
+      { ids.append($0["id"]?.string ?? "none") }, until: { ids.count >= 4 })
     #expect(isRead)
     #expect(ids.allSatisfy { $0.hasPrefix("martlet-canary:") }, "\(ids)")
   }

@@ -20,24 +20,16 @@ import Testing
     #","headers":{"apns-new-thing":"a=b","apns-other":"x y"},"data":{ "order" : "8812", "k\u00e9":"\"" }"#
 
   private func start(_ rig: PipelineRig) throws {
-    for name in PipelineRig.services {
-      try rig.start(name)
-    }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    for name in PipelineRig.services { try rig.start(name) }
+    try rig.awaitServices()
   }
 
   /// The receipts by the ids of their requests, once those of `ids` are there.
   private func receipts(_ rig: PipelineRig, of ids: [String]) throws -> [String: JSONValue] {
     var receipts: [String: JSONValue] = [:]
-    let isRead = try rig.read(
-      rig.names.receipts,
-      { record in
-        for line in (record.value ?? "").split(separator: "\n") {
-          let receipt = try JSONDocument(String(line)).root
-          if let id = receipt["id"]?.string { receipts[id] = receipt }
-        }
+    let isRead = try rig.readReceipts(
+      { receipt in
+        if let id = receipt["id"]?.string { receipts[id] = receipt }
       }, until: { ids.allSatisfy { receipts[$0] != nil } })
     #expect(isRead, "only \(receipts.keys.sorted())")
     return receipts

@@ -35,8 +35,7 @@ struct ConsoleIncident: Sendable {
   ) -> ConsoleIncident {
     ConsoleIncident(
       name: name, headline: headline, texts: texts,
-      begin: { try $0.rig.addGatewayFaults("[\(rule)]") },
-      end: { try $0.rig.clearGatewayFaults() })
+      begin: { try $0.rig.addGatewayFaults("[\(rule)]") }, end: { try $0.rig.clearGatewayFaults() })
   }
 
   private static let gateway = [
@@ -78,9 +77,7 @@ struct ConsoleIncident: Sendable {
     ConsoleIncident(
       name: "write right missing", headline: "Blocked",
       texts: ["sender: needs Write on topic push.receipts"],
-      begin: {
-        try $0.rig.setTopic(#"{"topic":"push.receipts","error":"topic_not_authorized"}"#)
-      },
+      begin: { try $0.rig.setTopic(#"{"topic":"push.receipts","error":"topic_not_authorized"}"#) },
       end: { try $0.rig.setTopic(#"{"topic":"push.receipts"}"#) }),
   ]
 

@@ -125,8 +125,7 @@ import Testing
   private func addresses(_ alerts: AlertRig) throws -> String {
     let pages = try (PipelineRig.services + ["canary"]).map { name in
       let program = alerts.rig[name]
-      #expect(
-        eventually(withinMilliseconds: 30_000) { StatusPageURL.find(in: program.output) != nil })
+      expectEventually(withinMilliseconds: 30_000) { StatusPageURL.find(in: program.output) != nil }
       return JSONObject.Member(
         key: name.replacing("martlet-", with: ""),
         value: .string(try #require(StatusPageURL.find(in: program.output))))

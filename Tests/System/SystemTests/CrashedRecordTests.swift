@@ -104,9 +104,7 @@ import Testing
   }
 
   private func start(_ program: Program) throws {
-    try rig.start(
-      program.name,
-      ["--crash-notes", notesFile(program)] + Self.flags + program.flags)
+    try rig.start(program.name, ["--crash-notes", notesFile(program)] + Self.flags + program.flags)
   }
 
   /// The thread of a process whose name begins so.
@@ -138,8 +136,7 @@ import Testing
   /// - Returns: those that had no record in hand just then.
   private func crash(_ programs: [Program], attempt: Int) throws -> [Program] {
     for program in programs {
-      try rig.produce(
-        program.topic, attempt * 20_000..<(attempt + 1) * 20_000, program.record)
+      try rig.produce(program.topic, attempt * 20_000..<(attempt + 1) * 20_000, program.record)
     }
     for program in programs { try start(program) }
     for program in programs {

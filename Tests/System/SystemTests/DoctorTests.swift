@@ -54,9 +54,8 @@ import Testing
     }
   }
 
-  @Test func `one report of what every program finds with its own file; status 1 with an error`()
-    throws
-  {
+  @Test
+  func `one report of what every program finds with its own file; status 1 with an error`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()
     try deployment(fixture, folder)
@@ -123,9 +122,7 @@ import Testing
     }
     let (_, lines, output) = try doctor(["--settings", folder.path], in: folder)
     func warned(_ place: String, _ program: String) -> Bool {
-      lines.contains {
-        $0.status == "warning" && $0.place == place && $0.programs == [program]
-      }
+      lines.contains { $0.status == "warning" && $0.place == place && $0.programs == [program] }
     }
     #expect(warned("/nonexistent/martlet/api-keys.json", "api"), "\(output)")
     #expect(warned("/nonexistent/martlet/subscriptions.json", "webhooks"), "\(output)")
@@ -182,8 +179,7 @@ import Testing
     let files = TemporaryFolder()
     try deployment(fixture, folder)
     // The sender keeps its file: without one it would ask Apple's gateways.
-    try File.write(
-      files.file("sender.properties"), try File.read(folder.file("sender.properties")))
+    try File.write(files.file("sender.properties"), try File.read(folder.file("sender.properties")))
     let (_, lines, output) = try doctor(
       [
         "--settings", files.path, "--kafka", fixture.configuration.bootstrap, "--topic-prefix",

@@ -37,9 +37,7 @@ import Testing
     try rig.start("martlet-ingest")
     try rig.start("martlet-feedback", ["--keep-receipts", "1h", "--database", tokens])
     try rig.start("martlet-scheduler", ["--database", schedule, "--devices", tokens])
-    for name in ["martlet-ingest", "martlet-feedback", "martlet-scheduler"] {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices(["martlet-ingest", "martlet-feedback", "martlet-scheduler"])
     #expect(
       rig["martlet-feedback"].prints(FeedbackLog.databaseComplete, withinMilliseconds: 20_000))
     try rig.start(
@@ -114,11 +112,10 @@ import Testing
       try send("GET", "\(url)/v1/notifications/r\(number)?app=com.example.app").text
         .contains("\"scheduled\"")
     }
-    #expect(
-      try eventually(withinMilliseconds: 15_000) {
-        try targets.indices.allSatisfy { try isScheduled($0) }
-          && send("GET", "\(url)/v1/users/\(Self.name)").text.contains(Self.gone)
-      })
+    try expectEventually(withinMilliseconds: 15_000) {
+      try targets.indices.allSatisfy { try isScheduled($0) }
+        && send("GET", "\(url)/v1/users/\(Self.name)").text.contains(Self.gone)
+    }
     #expect(try files().isEmpty == false)
     var erased = try send("DELETE", "\(url)/v1/users/\(Self.name)")
     // Until the scheduler has noted that its database is complete.
@@ -126,8 +123,7 @@ import Testing
       if erased.status == 503 { erased = try send("DELETE", "\(url)/v1/users/\(Self.name)") }
       return erased.status != 503
     }
-    #expect(
-      erased.text == #"{"status":202,"devices":1,"scheduled":4,"has_more":false}"# + "\n")
+    #expect(erased.text == #"{"status":202,"devices":1,"scheduled":4,"has_more":false}"# + "\n")
     var left: [String] = []
     let isClean = try eventually(withinMilliseconds: 90_000, pauseMilliseconds: 1_000) {
       left = try files()

@@ -40,7 +40,7 @@ import Testing
     try rig.start("martlet-signer", ["--credentials", credentials])
     try rig.start("martlet-feedback")
     try rig.start("martlet-sender", ["--loops", "2"])
-    for name in PipelineRig.services { try #require(rig.isUp(name), "\(rig[name].output)") }
+    try rig.awaitServices()
     let sender = rig["martlet-sender"]
     #expect(sender.output.contains(SenderLog.fewOpenFiles.rawValue))
     try rig.produce(rig.names.requests, 0..<900) { number in

@@ -200,9 +200,7 @@ import Testing
       default: try rig.start(name, notes)
       }
     }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name): \(rig[name].output)")
-    }
+    try rig.awaitServices()
     let api = rig["martlet-api"]
     return try #require(api.url(of: APILog.listening), "\(api.output)")
   }
@@ -221,8 +219,7 @@ import Testing
       ["campaign", "list", "--database", rig.folder.file("schedule.sqlite")],
       ["schedule", "list", "--database", rig.folder.file("schedule.sqlite")],
       ["pause", "--kafka", rig.kafka], ["pace", "--kafka", rig.kafka],
-      ["dead-letters", "list", "--kafka", rig.kafka],
-      ["trace", "good-1", "--kafka", rig.kafka],
+      ["dead-letters", "list", "--kafka", rig.kafka], ["trace", "good-1", "--kafka", rig.kafka],
     ] {
       let run = try BuiltProgram.run(
         ChildProcess.sibling("martlet"), arguments, in: rig.folder, withinMilliseconds: 60_000)

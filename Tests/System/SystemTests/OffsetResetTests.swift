@@ -23,16 +23,14 @@ import Testing
     try rig.produceRequests(0..<40, padding: 0)
     try rig.start(Self.program)
     try awaitCommits()
-    #expect(
-      rig[Self.program].prints(ServiceKitLog.groupBegins, withinMilliseconds: 10_000))
+    #expect(rig[Self.program].prints(ServiceKitLog.groupBegins, withinMilliseconds: 10_000))
     #expect(!rig[Self.program].output.contains(Self.line.rawValue))
     #expect(rig.stop(Self.program) == 0)
     // After an ordinary restart it goes on.
     try rig.start(Self.program)
     try #require(rig.isUp(Self.program))
     #expect(rig.stop(Self.program) == 0)
-    try rig.commitEnds(
-      of: [rig.names.requests], by: .ingest, sessionMilliseconds: 6_000, at: \.low)
+    try rig.commitEnds(of: [rig.names.requests], by: .ingest, sessionMilliseconds: 6_000, at: \.low)
     try rig.start(Self.program)
     let isSaid = rig[Self.program].prints(Self.line, withinMilliseconds: 30_000)
     let output = rig[Self.program].output

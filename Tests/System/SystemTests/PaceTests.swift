@@ -10,13 +10,6 @@ import Testing
 
 /// `martlet pace` on running senders that come and go.
 @Suite(.serialized) struct PaceTests {
-  private func martlet(_ rig: PipelineRig, _ arguments: [String]) throws -> String {
-    let run = try BuiltProgram.run(
-      ChildProcess.sibling("martlet"), arguments + ["--kafka", rig.kafka], in: rig.folder)
-    #expect(run.status == 0, "\(run.output)")
-    return run.output
-  }
-
   /// When the gateway got each request, in milliseconds since the epoch, ascending.
   private func arrivals(_ rig: PipelineRig) throws -> [Int64] {
     try HTTPClient().get("http://\(rig.gatewayAdmin)/requests").text.split(separator: "\n")
@@ -24,17 +17,16 @@ import Testing
   }
 
   /// `benchmarks/run pace` measures it to within 1 %, with more senders and a kill: here others use the machine.
-  @Test func `one and two senders keep a lane's 137/s together, and the rest waits in Kafka`()
-    throws
-  {
+  @Test
+  func `one and two senders keep a lane's 137/s together, and the rest waits in Kafka`() throws {
     let rig = try PipelineRig()
     defer { rig.stop() }
     try rig.startSimulator()
     try rig.start("martlet-signer")
-    #expect(try martlet(rig, ["pace"]) == "no pace is set\n")
-    let set = try martlet(rig, ["pace", "lane", "bulk", "137/s", "--reason", "slow start"])
+    #expect(try rig.martlet(["pace"]) == "no pace is set\n")
+    let set = try rig.martlet(["pace", "lane", "bulk", "137/s", "--reason", "slow start"])
     #expect(set.hasSuffix("pace of lane:bulk: 137/s\n") && set.contains("pace set"), "\(set)")
-    let listed = try martlet(rig, ["pace"])
+    let listed = try rig.martlet(["pace"])
     #expect(
       listed.hasPrefix("lane:bulk  137/s  since ") && listed.contains(": slow start"), "\(listed)")
     try rig.produceNotifications(0..<9_000, lane: .bulk)
@@ -45,11 +37,10 @@ import Testing
     try #require(rig.isUp("two"))
     #expect(try keepsPace(rig))
     #expect(try rig.committed(rig.names.notifications(.bulk), by: .sender) < 8_900)
-    #expect(try martlet(rig, ["pace", "lane", "bulk"]) == "pace of lane:bulk: 137/s\n")
-    _ = try martlet(rig, ["pace", "lane", "bulk", "none"])
-    #expect(
-      eventually(withinMilliseconds: 30_000) { (try? self.arrivals(rig).count) ?? 0 >= 9_000 })
-    #expect(try martlet(rig, ["pace"]) == "no pace is set\n")
+    #expect(try rig.martlet(["pace", "lane", "bulk"]) == "pace of lane:bulk: 137/s\n")
+    _ = try rig.martlet(["pace", "lane", "bulk", "none"])
+    expectEventually(withinMilliseconds: 30_000) { (try? self.arrivals(rig).count) ?? 0 >= 9_000 }
+    #expect(try rig.martlet(["pace"]) == "no pace is set\n")
   }
 
   /// Whether there are five seconds from now on in which the lane goes at its pace; it must not be faster meanwhile.
@@ -68,9 +59,8 @@ import Testing
     defer { rig.stop() }
     try rig.startSimulator()
     try rig.startServices()
-    for name in PipelineRig.services { try #require(rig.isUp(name)) }
-    _ = try martlet(
-      rig, ["pace", "group", "spring sale", "20/s", "--app", "com.example.app"])
+    try rig.awaitServices()
+    _ = try rig.martlet(["pace", "group", "spring sale", "20/s", "--app", "com.example.app"])
     #expect(
       rig["martlet-sender"].prints(
         "of=\"group:com.example.app:production:spring sale\"", withinMilliseconds: 20_000))
@@ -84,13 +74,10 @@ import Testing
     }
     var others = 0
     var ofGroup = 0
-    let isRead = try rig.read(
-      rig.names.receipts, withinMilliseconds: 10_000,
-      { record in
-        for line in (record.value ?? "").split(separator: "\n") {
-          let receipt = try JSONDocument(String(line)).root
-          if receipt["group"] == "spring sale" { ofGroup += 1 } else { others += 1 }
-        }
+    let isRead = try rig.readReceipts(
+      withinMilliseconds: 10_000,
+      { receipt in
+        if receipt["group"] == "spring sale" { ofGroup += 1 } else { others += 1 }
       }, until: { others == 100 })
     #expect(isRead && ofGroup < 250, "\(others) others, \(ofGroup) of the group")
     #expect(try arrivals(rig).count < 350)

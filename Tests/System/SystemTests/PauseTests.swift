@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import EventLoop
 import HTTPClient
 import JSON
 import Kafka
@@ -11,13 +10,6 @@ import Testing
 
 /// `martlet pause` and `martlet resume` on a running pipeline.
 @Suite(.serialized) struct PauseTests {
-  private func martlet(_ rig: PipelineRig, _ arguments: [String]) throws -> String {
-    let run = try BuiltProgram.run(
-      ChildProcess.sibling("martlet"), arguments + ["--kafka", rig.kafka], in: rig.folder)
-    #expect(run.status == 0, "\(run.output)")
-    return run.output
-  }
-
   private func request(
     _ rig: PipelineRig, _ numbers: Range<Int>, app: String, lane: Lane, of lanes: Lanes = .standard
   ) throws {
@@ -33,14 +25,10 @@ import Testing
   /// Which of the requests have been delivered once `count` have.
   private func delivered(_ rig: PipelineRig, count: Int) throws -> Set<Int> {
     var numbers: Set<Int> = []
-    let isRead = try rig.read(
-      rig.names.receipts,
-      { record in
-        for line in (record.value ?? "").split(separator: "\n") {
-          let receipt = try JSONDocument(String(line)).root
-          guard receipt["outcome"] == "delivered", let id = receipt["id"]?.string else { continue }
-          numbers.insert(Int(id.dropFirst()) ?? -1)
-        }
+    let isRead = try rig.readReceipts(
+      { receipt in
+        guard receipt["outcome"] == "delivered", let id = receipt["id"]?.string else { return }
+        numbers.insert(Int(id.dropFirst()) ?? -1)
       }, until: { numbers.count >= count })
     #expect(isRead, "only \(numbers.sorted()) were delivered")
     return numbers
@@ -52,9 +40,7 @@ import Testing
     for name in PipelineRig.services {
       try rig.start(name, ["martlet-ingest", "martlet-sender"].contains(name) ? lanes : [])
     }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
     return rig
   }
 
@@ -63,8 +49,8 @@ import Testing
   {
     let rig = try pipeline()
     defer { rig.stop() }
-    #expect(try martlet(rig, ["pause"]) == "nothing is paused\n")
-    _ = try martlet(rig, ["pause", "com.example.chat", "--reason", "wrong text"])
+    #expect(try rig.martlet(["pause"]) == "nothing is paused\n")
+    _ = try rig.martlet(["pause", "com.example.chat", "--reason", "wrong text"])
     let sign = "what=com.example.chat:production"
     #expect(rig["martlet-sender"].prints(sign, withinMilliseconds: 20_000))
     #expect(rig.stop("martlet-sender") == 0)
@@ -73,26 +59,26 @@ import Testing
     try request(rig, 0..<20, app: "com.example.chat", lane: .first)
     try request(rig, 20..<40, app: "com.example.app", lane: .first)
     #expect(try delivered(rig, count: 20) == Set(20..<40))
-    let listed = try martlet(rig, ["pause"])
+    let listed = try rig.martlet(["pause"])
     #expect(listed.hasPrefix("com.example.chat:production  since "), "\(listed)")
     #expect(listed.contains(": wrong text"))
-    let resumed = try martlet(rig, ["resume", "com.example.chat"])
+    let resumed = try rig.martlet(["resume", "com.example.chat"])
     #expect(resumed.hasSuffix("resumed com.example.chat:production\n"), "\(resumed)")
     #expect(resumed.contains("deed=resume"), "who did what is written down: \(resumed)")
     #expect(try delivered(rig, count: 40) == Set(0..<40))
-    #expect(try martlet(rig, ["pause"]) == "nothing is paused\n")
+    #expect(try rig.martlet(["pause"]) == "nothing is paused\n")
   }
 
   @Test func `a paused lane waits in Kafka while the other one goes on`() throws {
     let rig = try pipeline()
     defer { rig.stop() }
-    _ = try martlet(rig, ["pause", "--lane", "bulk"])
+    _ = try rig.martlet(["pause", "--lane", "bulk"])
     #expect(rig["martlet-sender"].prints("what=lane:bulk", withinMilliseconds: 20_000))
     try request(rig, 0..<20, app: "com.example.app", lane: .bulk)
     try request(rig, 20..<40, app: "com.example.app", lane: .first)
     #expect(try delivered(rig, count: 20) == Set(20..<40))
     #expect(try rig.committed(rig.names.notifications(.bulk), by: .sender) <= 0)
-    _ = try martlet(rig, ["resume", "--lane", "bulk"])
+    _ = try rig.martlet(["resume", "--lane", "bulk"])
     #expect(try delivered(rig, count: 40) == Set(0..<40))
   }
 
@@ -109,7 +95,7 @@ import Testing
     let names = TopicNames(lanes: lanes)
     let rig = try pipeline(lanes: ["--lanes", text])
     defer { rig.stop() }
-    _ = try martlet(rig, ["pause", "--lane", "news"])
+    _ = try rig.martlet(["pause", "--lane", "news"])
     #expect(rig["martlet-sender"].prints("what=lane:news", withinMilliseconds: 20_000))
     for lane in lanes.all {
       let first = 20 * Int(lane.place)
@@ -118,7 +104,7 @@ import Testing
     #expect(try delivered(rig, count: 40) == Set(0..<20).union(40..<60))
     #expect(try rig.committed(names.notifications[1], by: .sender) <= 0)
     #expect(names.notifications[1] == "push.notifications.news")
-    _ = try martlet(rig, ["resume", "--lane", "news"])
+    _ = try rig.martlet(["resume", "--lane", "news"])
     #expect(try delivered(rig, count: 60) == Set(0..<60))
     let url = try #require(StatusPageURL.find(in: rig["martlet-sender"].output))
     let page = try MetricPage(HTTPClient().get(url + "/metrics").text)

@@ -24,9 +24,8 @@ import Testing
     }
   }
 
-  @Test func `every example is delivered as it is, and every mistake is named in its receipt`()
-    throws
-  {
+  @Test
+  func `every example is delivered as it is, and every mistake is named in its receipt`() throws {
     let page = try Self.page()
     let examples = try Self.examples(page)
     #expect(examples.count == 8)
@@ -39,9 +38,7 @@ import Testing
     defer { rig.stop() }
     try rig.startSimulator(["--json-check", "strict"])
     for name in PipelineRig.services { try rig.start(name) }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
     // The end of the activity comes when its update was sent: one that still waits would be superseded.
     let ends = examples.filter { $0["id"]?.string == "payload-end" }
     #expect(ends.count == 1)
@@ -57,13 +54,9 @@ import Testing
     var receipts: [String: JSONValue] = [:]
     for part in [0..<requests.count - 1, requests.count - 1..<requests.count] {
       try rig.produce(rig.names.requests, part) { (PipelineRig.token($0), requests[$0]) }
-      _ = try rig.read(
-        rig.names.receipts,
-        { record in
-          for line in (record.value ?? "").split(separator: "\n") {
-            let receipt = try JSONDocument(String(line)).root
-            if let id = receipt["id"]?.string { receipts[id] = receipt }
-          }
+      _ = try rig.readReceipts(
+        { receipt in
+          if let id = receipt["id"]?.string { receipts[id] = receipt }
         }, until: { receipts.count >= part.upperBound })
     }
     for example in examples {

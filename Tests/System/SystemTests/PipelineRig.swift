@@ -4,6 +4,7 @@ import Contract
 import EventLoop
 import Glibc
 import HTTPClient
+import JSON
 import Kafka
 import LabCommand
 import ServiceKit
@@ -85,8 +86,7 @@ final class PipelineRig {
     let declared = unregistered.map {
       #"{"token":"\#(Self.token($0))","state":"unregistered","timestamp":1790000000000}"#
     }
-    try File.write(
-      folder.file("tokens.json"), Array("[\(declared.joined(separator: ","))]".utf8))
+    try File.write(folder.file("tokens.json"), Array("[\(declared.joined(separator: ","))]".utf8))
     let file = folder.file("simulator.address")
     // That of one that was started before tells nothing.
     try File.remove(file)
@@ -110,6 +110,13 @@ final class PipelineRig {
     name == "martlet-signer"
       ? self[name].prints(SignerLog.minting, withinMilliseconds: limit)
       : self[name].prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: limit)
+  }
+
+  /// Waits until services take part in their groups.
+  func awaitServices(_ names: [String] = PipelineRig.services) throws {
+    for name in names {
+      try #require(isUp(name), "\(name) printed: \(self[name].output.suffix(1_500))")
+    }
   }
 
   /// Starts the four services.
@@ -262,6 +269,28 @@ final class PipelineRig {
           + #""payload":{"aps":{"alert":"\#(text)"}}}"#
       )
     }
+  }
+
+  /// Runs `martlet` on this cluster, which must succeed; returns what it printed.
+  func martlet(_ arguments: [String]) throws -> String {
+    let run = try BuiltProgram.run(
+      ChildProcess.sibling("martlet"), arguments + ["--kafka", kafka], in: folder)
+    #expect(run.status == 0, "\(arguments): \(run.output)")
+    return run.output
+  }
+
+  /// Reads receipts from the first one until `isDone`, asked before every batch, is true; false when the time is up.
+  func readReceipts(
+    withinMilliseconds limit: UInt64 = 60_000, _ take: (JSONValue) throws -> Void,
+    until isDone: () -> Bool
+  ) throws -> Bool {
+    try read(
+      names.receipts, withinMilliseconds: limit,
+      { record in
+        for line in (record.value ?? "").split(separator: "\n") {
+          try take(JSONDocument(String(line)).root)
+        }
+      }, until: isDone)
   }
 
   /// Reads a topic from its beginning until `isDone`, asked before every batch, is true; false when the time is up.

@@ -22,14 +22,9 @@ import Testing
   /// The receipts of these requests, by their id.
   private func outcomes(_ rig: PipelineRig, count: Int) throws -> [String: String] {
     var outcomes: [String: String] = [:]
-    let isRead = try rig.read(
-      rig.names.receipts,
-      { record in
-        for line in (record.value ?? "").split(separator: "\n") {
-          let receipt = try JSONDocument(String(line)).root
-          guard let id = receipt["id"]?.string else { continue }
-          outcomes[id] = receipt["outcome"]?.string
-        }
+    let isRead = try rig.readReceipts(
+      { receipt in
+        if let id = receipt["id"]?.string { outcomes[id] = receipt["outcome"]?.string }
       }, until: { outcomes.count >= count })
     #expect(isRead, "only \(outcomes)")
     return outcomes
@@ -43,9 +38,7 @@ import Testing
       let takesTypes = name == "martlet-ingest" || name == "martlet-sender"
       try rig.start(name, takesTypes ? Self.setting : [])
     }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
     let types = ["weather", "tides", "snow"]
     try rig.produce(rig.names.requests, 0..<3) { request($0, types[$0]) }
     #expect(
@@ -56,8 +49,7 @@ import Testing
       .split(separator: "\n").map { try JSONDocument(String($0)).root }
     let topics = Dictionary(
       seen.map { ($0["type"]?.string ?? "", $0["topic"]?.string ?? "") }, uniquingKeysWith: +)
-    #expect(
-      topics == ["weather": "com.example.app.push-type.weather", "tides": "com.example.app"])
+    #expect(topics == ["weather": "com.example.app.push-type.weather", "tides": "com.example.app"])
   }
 
   @Test func `a gateway without the setting refuses the type, and so does a sender`() throws {
@@ -67,9 +59,7 @@ import Testing
     for name in PipelineRig.services {
       try rig.start(name, name == "martlet-ingest" ? Self.setting : [])
     }
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output.suffix(1_500))")
-    }
+    try rig.awaitServices()
     try rig.produce(rig.names.requests, 0..<1) { request($0, "weather") }
     var detail = ""
     _ = try rig.read(

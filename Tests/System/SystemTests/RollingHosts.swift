@@ -114,16 +114,12 @@ final class RollingHosts {
     try #require(producer.flush(timeoutMilliseconds: 30_000))
     producer.close()
     var outcomes: [String: [JSONValue]] = [:]
-    let isRead = try rig.read(
-      rig.names.receipts,
-      { record in
-        for line in (record.value ?? "").split(separator: "\n") {
-          let receipt = try JSONDocument(String(line)).root
-          // Of a second notification for a request, whose device may be known as invalid by then.
-          let repeated = ["deduplicated", "suppressed"]
-          guard !repeated.contains(receipt["outcome"]?.string ?? "") else { continue }
-          outcomes[receipt["id"]?.string ?? "", default: []].append(receipt)
-        }
+    let isRead = try rig.readReceipts(
+      { receipt in
+        // Of a second notification for a request, whose device may be known as invalid by then.
+        let repeated = ["deduplicated", "suppressed"]
+        guard !repeated.contains(receipt["outcome"]?.string ?? "") else { return }
+        outcomes[receipt["id"]?.string ?? "", default: []].append(receipt)
       }, until: { outcomes.count >= produced })
     #expect(isRead, "\(produced - outcomes.count) of \(produced) have no outcome")
     return outcomes

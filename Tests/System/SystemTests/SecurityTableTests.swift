@@ -66,9 +66,7 @@ import Testing
     try write(rig.names.requests, id, Self.request(id, target, more: more))
   }
 
-  private static func token(_ number: Int) -> String {
-    #""token":"\#(PipelineRig.token(number))""#
-  }
+  private static func token(_ number: Int) -> String { #""token":"\#(PipelineRig.token(number))""# }
 
   private static func device(_ number: Int, _ more: String) -> String {
     #"{\#(token(number)),"app":"\#(app)","environment":"production"\#(more)}"#
@@ -108,20 +106,13 @@ import Testing
     return count
   }
 
-  private func martlet(_ arguments: [String]) throws -> String {
-    let run = try BuiltProgram.run(
-      ChildProcess.sibling("martlet"), arguments + ["--kafka", rig.kafka], in: rig.folder)
-    #expect(run.status == 0, "\(arguments): \(run.output)")
-    return run.output
-  }
-
   @Test func `whoever may write a topic can do there what its row says`() throws {
     try rig.startSimulator()
     try rig.startServices()
     try rig.start(
       "martlet-scheduler",
       ["--database", rig.folder.file("schedule.sqlite"), "--devices", database])
-    for name in PipelineRig.services { try #require(rig.isUp(name), "\(rig[name].output)") }
+    try rig.awaitServices()
     let claims: [(topics: [String], show: () throws -> Void)] = [
       ([rig.names.requests], requests), ([rig.names.campaignRequests], campaignRequests),
       (rig.names.notifications, notifications),
@@ -141,10 +132,7 @@ import Testing
     #expect(try outcomes("r1") == ["delivered"])
     // Another's request id.
     try send("r1", to: Self.token(1))
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try outcomes("r1").contains("deduplicated")
-      })
+    try expectEventually(withinMilliseconds: 20_000) { try outcomes("r1").contains("deduplicated") }
   }
 
   private func campaignRequests() throws {
@@ -213,8 +201,7 @@ import Testing
       rig.names.controls, "\(Self.app):production", #"{"paused":true,"at":\#(at),"by":"x"}"#)
     #expect(
       rig["martlet-sender"].prints(
-        "\(SenderLog.paused.rawValue) what=\(Self.app):production", withinMilliseconds: 10_000)
-    )
+        "\(SenderLog.paused.rawValue) what=\(Self.app):production", withinMilliseconds: 10_000))
     try send("c", to: Self.token(40))
     #expect(try outcomes("c", withinMilliseconds: 2_000).isEmpty)
     try write(rig.names.controls, "\(Self.app):production", nil)
@@ -238,7 +225,7 @@ import Testing
       + #""audience":{"topic":"\#(rig.names.audiences)"}}"#
     let file = rig.folder.file("mine.json")
     try File.write(file, Array(json.utf8))
-    _ = try martlet(["campaign", "start", file])
+    _ = try rig.martlet(["campaign", "start", file])
     #expect(try outcomes("campaign:mine") == ["delivered"])
   }
 
@@ -249,7 +236,7 @@ import Testing
       #"{"outcome":"delivered","apns_id":"\#(PipelineRig.id(60))","id":"forged","app":"\#(Self.app)","#
         + #""environment":"production",\#(Self.token(60)),"lane":"transactional","status":200,"attempts":1,"#
         + #""created":\#(at),"at":\#(at)}"#)
-    #expect(try martlet(["trace", "forged"]).contains("delivered"))
+    #expect(try rig.martlet(["trace", "forged"]).contains("delivered"))
   }
 
   private func feedback() throws {
@@ -260,10 +247,9 @@ import Testing
         70,
         #","topic":"\#(Self.app)","status":410,"reason":"Unregistered","timestamp":\#(at),"#
           + #""apns_id":"\#(PipelineRig.id(70))","sent_at":\#(at),"at":\#(at)"#))
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        try records(rig.names.invalidTokens, Self.deviceKey(70)) == 1
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      try records(rig.names.invalidTokens, Self.deviceKey(70)) == 1
+    }
   }
 
   private func devices() throws {
@@ -273,12 +259,11 @@ import Testing
       Self.device(80, #","registered_at":\#(at),"user":"ann""#))
     // It gets what is sent to that user.
     var attempt = 0
-    #expect(
-      try eventually(withinMilliseconds: 30_000) {
-        attempt += 1
-        try send("u\(attempt)", to: #""user":"ann""#)
-        return try outcomes("u\(attempt)", withinMilliseconds: 3_000).contains("delivered")
-      })
+    try expectEventually(withinMilliseconds: 30_000) {
+      attempt += 1
+      try send("u\(attempt)", to: #""user":"ann""#)
+      return try outcomes("u\(attempt)", withinMilliseconds: 3_000).contains("delivered")
+    }
   }
 
   private func invalidTokens() throws {
@@ -289,12 +274,11 @@ import Testing
         90, #","invalid_since":\#(at),"reason":"Unregistered","at":\#(at),"alive_from":\#(at + 1)"#)
     )
     var attempt = 0
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        attempt += 1
-        try send("i\(attempt)", to: Self.token(90))
-        return try outcomes("i\(attempt)").contains("suppressed")
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      attempt += 1
+      try send("i\(attempt)", to: Self.token(90))
+      return try outcomes("i\(attempt)").contains("suppressed")
+    }
   }
 
   private func deadLetters() throws {
@@ -303,9 +287,8 @@ import Testing
       (DeadLetterHeader.stage, "ingest"), (DeadLetterHeader.origin, "\(rig.names.requests)/0/0"),
       (DeadLetterHeader.at, "\(WallClock.milliseconds())"),
     ].map { KafkaHeader("\($0.0)", $0.1) }
-    try write(
-      rig.names.deadLetters, "", Self.request("replayed", Self.token(95)), headers)
-    _ = try martlet(["dead-letters", "replay", "--yes"])
+    try write(rig.names.deadLetters, "", Self.request("replayed", Self.token(95)), headers)
+    _ = try rig.martlet(["dead-letters", "replay", "--yes"])
     #expect(try outcomes("replayed") == ["delivered"])
   }
 }

@@ -12,9 +12,7 @@ import Testing
   private func running(_ flags: [String] = []) throws -> PipelineRig {
     let rig = try PipelineRig()
     try rig.startServices(flags)
-    for name in PipelineRig.services {
-      try #require(rig.isUp(name), "\(name) printed: \(rig[name].output)")
-    }
+    try rig.awaitServices()
     return rig
   }
 
@@ -37,11 +35,10 @@ import Testing
     try rig.start(name, ["--config", settings])
     // The service waits for its settings, and this for the service, which has opened them then.
     var file: Int32 = -1
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        file = open(settings, O_WRONLY | O_NONBLOCK)
-        return file >= 0
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      file = open(settings, O_WRONLY | O_NONBLOCK)
+      return file >= 0
+    }
     rig.signal(SIGTERM)
     letPass(milliseconds: 100)
     close(file)
@@ -70,8 +67,7 @@ import Testing
     for topic in topics {
       try rig.setTopic(#"{"topic":"\#(topic)","error":"unknown_topic_or_partition"}"#)
     }
-    let isGone = rig["martlet-ingest"].prints(
-      ServiceKitLog.topicGone, withinMilliseconds: 40_000)
+    let isGone = rig["martlet-ingest"].prints(ServiceKitLog.topicGone, withinMilliseconds: 40_000)
     #expect(isGone, "\(rig["martlet-ingest"].output.suffix(1_500))")
     for topic in topics { try rig.setTopic(#"{"topic":"\#(topic)"}"#) }
     let isBack = rig["martlet-ingest"].prints(
@@ -89,9 +85,8 @@ import Testing
     rig.expectEnd(withinMilliseconds: 6_000) { $0 == 0 || $0 == 1 }
   }
 
-  @Test func `without a broker a second SIGTERM ends every service within two seconds or so`()
-    throws
-  {
+  @Test
+  func `without a broker a second SIGTERM ends every service within two seconds or so`() throws {
     let rig = try running()
     rig.killBroker()
     rig.signal(SIGTERM)

@@ -40,9 +40,8 @@ import Testing
     #expect(lines.allSatisfy { $0.prefixMatch(of: #/<[3467]>(debug|info|warning|error) /#) != nil })
   }
 
-  @Test func `a process says that it runs, how it stands, that it is alive, and that it stops`()
-    throws
-  {
+  @Test
+  func `a process says that it runs, how it stands, that it is alive, and that it stops`() throws {
     let folder = TemporaryFolder()
     let path = folder.file("notify")
     let socket = try listening(on: path)

@@ -32,9 +32,8 @@ import Testing
     let device = String(repeating: "ca", count: 32)
     let canary = try BuiltProgram.start(
       "martlet",
-      [
-        "canary", "--kafka", "127.0.0.1:1", "--canary", "com.example.app,production,\(device),2s",
-      ], in: folder)
+      ["canary", "--kafka", "127.0.0.1:1", "--canary", "com.example.app,production,\(device),2s"],
+      in: folder)
     try #require(
       canary.prints(ServiceKitLog.statusPages, withinMilliseconds: 30_000), "\(canary.output)")
     canary.signal(SIGHUP)
@@ -59,11 +58,7 @@ import Testing
         "inspect", "receipts", "--follow", "--topic-prefix", fixture.prefix, "--kafka",
         fixture.configuration.bootstrap,
       ], in: folder)
-    let producer = try KafkaProducer(fixture.configuration)
-    defer { producer.close() }
-    _ = try fixture.produce(
-      producer, producer.topic(named: fixture.name("receipts")), key: "k",
-      value: #"{"outcome":"delivered"}"#)
+    try fixture.produce(fixture.name("receipts"), key: "k", value: #"{"outcome":"delivered"}"#)
     try #require(inspect.prints("delivered", withinMilliseconds: 30_000), "\(inspect.output)")
     inspect.signal(SIGINT)
     #expect(inspect.wait(withinMilliseconds: 20_000) == 0, "\(inspect.output)")
@@ -110,11 +105,10 @@ import Testing
       wakeup: wakeup.fd, connections: 1, allowsHTTP: false, roots: folder.file("root.pem"))
     poster.post(url, headers: [], body: [1], timeoutMilliseconds: 10_000, tag: 7)
     var answers: [WebhookPoster.Answer] = []
-    #expect(
-      eventually(withinMilliseconds: 20_000) {
-        answers += poster.wait(timeoutMilliseconds: 100)
-        return !answers.isEmpty
-      })
+    expectEventually(withinMilliseconds: 20_000) {
+      answers += poster.wait(timeoutMilliseconds: 100)
+      return !answers.isEmpty
+    }
     #expect(answers.first?.problem.contains("certificate has expired") == true, "\(answers)")
   }
 }

@@ -67,22 +67,20 @@ import Testing
       "PUT", device, Array(#"{"app":"com.example.app"}"#.utf8),
       headers: ["Authorization: Bearer \(key)"])
     #expect(registered.status == 202, "\(registered.text)")
-    #expect(
-      try eventually(withinMilliseconds: 20_000) {
-        let known = try client.send(
-          "GET", device + "?app=com.example.app", nil, headers: ["Authorization: Bearer \(key)"])
-        return known.status == 200 && known.text.contains(#""state":"registered""#)
-      })
+    try expectEventually(withinMilliseconds: 20_000) {
+      let known = try client.send(
+        "GET", device + "?app=com.example.app", nil, headers: ["Authorization: Bearer \(key)"])
+      return known.status == 200 && known.text.contains(#""state":"registered""#)
+    }
   }
 
   /// What its page is made of; ConsoleTests look at it in a browser.
   private func console(_ addresses: JSONValue) throws {
     let url = try #require(addresses["console"]?.string)
     let client = HTTPClient(timeoutMilliseconds: 10_000)
-    #expect(
-      try eventually(withinMilliseconds: 10_000) {
-        try JSONDocument(try client.get(url + "/status.json").body).root["ready"]?.bool == true
-      })
+    try expectEventually(withinMilliseconds: 10_000) {
+      try JSONDocument(try client.get(url + "/status.json").body).root["ready"]?.bool == true
+    }
     let page = try client.get(url).text
     #expect(page.contains("console.js") && !page.contains("http://"), "nothing from outside")
   }

@@ -33,9 +33,7 @@ struct Repository {
 
   /// What a person wrote, in whatever language.
   var textPaths: [String] {
-    paths.filter { path in
-      ["LICENSE", ".svg", ".png", ".lock"].allSatisfy { !path.hasSuffix($0) }
-    }
+    paths.filter { path in ["LICENSE", ".svg", ".png", ".lock"].allSatisfy { !path.hasSuffix($0) } }
   }
 
   /// What a command of the shell prints in the root.

@@ -29,9 +29,7 @@ enum SourceRules {
       let next = rest.dropFirst(3).first ?? 0x20
       let isLonger =
         next == UInt8(ascii: "(") || next == UInt8(ascii: "_")
-        || Character(
-          UnicodeScalar(next)
-        ).isLetter || Character(UnicodeScalar(next)).isNumber
+        || Character(UnicodeScalar(next)).isLetter || Character(UnicodeScalar(next)).isNumber
       if !isLonger { return true }
     }
     return false

@@ -7,17 +7,13 @@ import Testing
     text.split(separator: "\n", omittingEmptySubsequences: false)
   }
 
-  @Test(arguments: [
-    "  let p: UnsafePointer<Int>", "  print(1)", "  let x = Int.random(in: 1...2)",
-  ])
+  @Test(arguments: ["  let p: UnsafePointer<Int>", "  print(1)", "  let x = Int.random(in: 1...2)"])
   func `an impurity of values is found`(line: String) {
     #expect(!SourceRules.impurities([line[...]]).isEmpty)
   }
 
   @Test(arguments: ["public import APNS", "/// not unsafe at all", "let a = 1"])
-  func `pure lines pass`(line: String) {
-    #expect(SourceRules.impurities([line[...]]).isEmpty)
-  }
+  func `pure lines pass`(line: String) { #expect(SourceRules.impurities([line[...]]).isEmpty) }
 
   @Test func `a long line of prose is found, and tables and code are not`() {
     let long = String(repeating: "word ", count: 25)

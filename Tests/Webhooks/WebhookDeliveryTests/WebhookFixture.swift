@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
-import EventLoop
 import Kafka
 import ServiceKit
-import Settings
 import Telemetry
 import TestSupport
 
@@ -47,18 +45,18 @@ final class WebhookFixture {
   func start(
     _ subscriptions: [String], _ flags: [String] = [],
     _ change: (inout WebhookSettings) -> Void = { _ in }
-  ) throws -> RunningWebhooks {
+  ) throws -> RunningService {
     let file = folder.file("subscriptions-\(UInt32.random(in: 0 ... .max))")
     try File.write(file, Array("[\(subscriptions.joined(separator: ","))]".utf8), mode: 0o600)
-    let table = CommonSettings.table(of: WebhookService.self)
-    let values = try table.read(
-      CommandLineFlags(
-        ["--topic-prefix", kafka.prefix, "--subscriptions", file, "--allow-http"] + flags,
-        for: table))
-    var settings = try WebhookSettings(values)
+    let context = try WebhookService.context(
+      ["--topic-prefix", kafka.prefix, "--subscriptions", file, "--allow-http"] + flags)
+    var settings = try WebhookSettings(context.values)
     settings.kafka = kafka.configuration
     change(&settings)
-    return try RunningWebhooks(settings, values)
+    let ready = settings
+    return try RunningService(context) { context throws(ServiceFailure) in
+      try WebhookService.run(ready, context)
+    }
   }
 
   /// Produces receipts with these ids to a partition chosen by a key, each a record of its own.
@@ -87,8 +85,7 @@ final class WebhookFixture {
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
     guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
-    var deliveries: [Delivery] = []
-    deliveries += producer.drainDeliveries()
+    _ = producer.drainDeliveries()
   }
 
   /// The committed offsets of an endpoint's group over the receipts, added up.
@@ -97,36 +94,9 @@ final class WebhookFixture {
   }
 }
 
-/// `martlet-webhooks` on threads of this process.
-final class RunningWebhooks {
-  let context: ServiceContext
-  let failure = Mailbox<String>(wakeup: Wakeup())
-  private var thread: LoopThread?
-
-  init(_ settings: WebhookSettings, _ values: SettingValues) throws {
-    context = ServiceContext(
-      name: "martlet-webhooks", log: Logger(service: "webhooks", level: .error), values: values)
-    let context = self.context
-    let failure = self.failure
-    thread = try LoopThread(name: "webhooks") {
-      do throws(ServiceFailure) {
-        try WebhookService.run(settings, context)
-      } catch {
-        failure.post("\(error)")
-      }
-    }
-  }
-
-  deinit { stop() }
-
+extension RunningService {
   /// The page that Prometheus reads.
   var metrics: MetricPage {
     get throws { try MetricPage(MetricText.page(context.counters.samples)) }
-  }
-
-  /// Stops it as SIGTERM does and waits for its end.
-  func stop() {
-    context.signals.requestStop()
-    thread.take()?.join()
   }
 }

@@ -205,8 +205,7 @@ import Testing
       bench.answer(nil, source)
     }
     guard case .send(let source, _)? = bench.wait(upTo: 600_000) else {
-      Issue.record("nothing is sent")
-      return
+      return #expect(Bool(false), "nothing is sent")
     }
     #expect(bench.answer(200, source) == [0])
     // The other one waits for nothing any more.
@@ -277,10 +276,7 @@ import Testing
         offset += 1
       }
       while let action = bench.next() {
-        guard case .send = action else {
-          Issue.record("given up: \(action)")
-          return
-        }
+        guard case .send = action else { return #expect(Bool(false), "given up: \(action)") }
         done += bench.answer(bench.now < back ? nil : 200)
       }
       bench.pass(10_000)
@@ -304,8 +300,7 @@ import Testing
       if bench.now > start + Self.day / 2, bench.machine.queued == 1 { bench.add(1) }
     }
     guard case .bury(Self.a, let batch, attempts)? = action else {
-      Issue.record("not given up: \(String(describing: action))")
-      return
+      return #expect(Bool(false), "not given up: \(String(describing: action))")
     }
     #expect(batch.offsets == 0...0)
     #expect((Self.day...Self.day + 300_000).contains(bench.now - start))
@@ -352,8 +347,7 @@ import Testing
     bench.add(7, of: Self.b)
     let start = bench.now
     guard case .bury(let source, _, _)? = bench.wait(upTo: 2 * Self.day) else {
-      Issue.record("something is sent, or nothing given up")
-      return
+      return #expect(Bool(false), "something is sent, or nothing given up")
     }
     #expect(bench.now - start >= Self.day - 1_000)
     #expect(bench.machine.buried(source).count == 1)

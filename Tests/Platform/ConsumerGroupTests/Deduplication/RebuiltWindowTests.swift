@@ -102,8 +102,7 @@ import Testing
       _ offset: Int64, _ identity: UInt64, id other: Int64? = nil, at position: Int64 = -1
     ) {
       rebuilt.insert(
-        .init(
-          id(other ?? offset), identity: identity, position: position, push: UInt32(offset)),
+        .init(id(other ?? offset), identity: identity, position: position, push: UInt32(offset)),
         at: offset)
     }
     // The newest part comes first.

@@ -68,9 +68,8 @@ import Testing
     #expect(recent.take(id(5), payload: 0) == .first, "three others have been taken since")
   }
 
-  @Test func `merged, the ids stand in their order: those of before do not become the newest`()
-    throws
-  {
+  @Test
+  func `merged, the ids stand in their order: those of before do not become the newest`() throws {
     var recent = RecentIDs(capacity: 4)
     recent.inherit(window(1...2, capacity: 4))
     #expect(recent.take(id(7), payload: 0) == .first)

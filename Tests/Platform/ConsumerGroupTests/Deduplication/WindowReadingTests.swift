@@ -37,9 +37,7 @@ import Testing
       let finished = reading.finished(stretch.partition)
       let (ids, isWhole) = try #require(finished)
       known[stretch.partition] = (ids.count, isWhole)
-      if stretches.count == 2 {
-        #expect(known[1]?.count == 10 && known[1]?.isWhole == false)
-      }
+      if stretches.count == 2 { #expect(known[1]?.count == 10 && known[1]?.isWhole == false) }
     }
     #expect(
       stretches.map(\.offsets) == [90..<100, 59..<60, 0..<90, 50..<59]

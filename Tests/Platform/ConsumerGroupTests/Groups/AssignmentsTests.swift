@@ -65,8 +65,7 @@ import Testing
     func giveBack(isLost: Bool) {
       _ = assignments.drain(isLost: false)
       if isLost { _ = assignments.drain(isLost: true) }
-      assignments.memory.completions.remember(
-        1, committed: 20, committable: 20, completedAbove: [])
+      assignments.memory.completions.remember(1, committed: 20, committable: 20, completedAbove: [])
       assignments.keep(1, window, next: 20)
       _ = assignments.loopDrained()
     }

@@ -169,13 +169,11 @@ import Testing
   @Test func `a stop ends with the group left, a second signal takes the time away`() {
     var machine = begun([1], hasSources: false)
     machine.stop()
-    #expect(
-      turn(&machine, now: 100) == [.drain(deadline: 5_100, isLost: false, isLeaving: true)])
+    #expect(turn(&machine, now: 100) == [.drain(deadline: 5_100, isLost: false, isLeaving: true)])
     #expect(machine.isLeaving && machine.takesEvents, "the group may take them back meanwhile")
     machine.fastShutdown(now: 200)
     #expect(
-      turn(&machine, now: 200)
-        == [.drain(deadline: 200, isLost: false, isLeaving: true), .abandon])
+      turn(&machine, now: 200) == [.drain(deadline: 200, isLost: false, isLeaving: true), .abandon])
     machine.drained(now: 250)
     #expect(turn(&machine, now: 250) == [.unassign(isAwaited: false, isOver: false), .leave])
     #expect(machine.hasLeft && turn(&machine, now: 9_999) == [])
@@ -185,8 +183,7 @@ import Testing
     var machine = begun([1], hasSources: false)
     machine.note([PartitionProgress(1, epoch: 1, committable: 20)])
     machine.fail()
-    #expect(
-      turn(&machine, now: 100) == [.drain(deadline: 400, isLost: true, isLeaving: true)])
+    #expect(turn(&machine, now: 100) == [.drain(deadline: 400, isLost: true, isLeaving: true)])
     machine.drained(now: 150)
     #expect(turn(&machine, now: 150) == [.unassign(isAwaited: false, isOver: false), .leave])
   }
@@ -195,8 +192,7 @@ import Testing
     var machine = begun([1], plan { $0.instanceID = "one" }, hasSources: false)
     machine.revoked(isLost: true, now: 100)
     #expect(
-      turn(&machine, now: 100)
-        == [.drain(deadline: 100, isLost: true, isLeaving: false), .abandon])
+      turn(&machine, now: 100) == [.drain(deadline: 100, isLost: true, isLeaving: false), .abandon])
     machine.drained(now: 100)
     #expect(
       turn(&machine, now: 100) == [.unassign(isAwaited: false, isOver: true), .retire, .rejoin])
@@ -280,9 +276,7 @@ import Testing
   @Test func `removed records are a finding, and the next offset can be committed`() {
     var machine = begun([1])
     #expect(read(&machine, 10..<11) && read(&machine, 15..<16))
-    for offset in [10, 15] as [Int64] {
-      machine.completed(source(1), epoch: machine.epoch, offset)
-    }
+    for offset in [10, 15] as [Int64] { machine.completed(source(1), epoch: machine.epoch, offset) }
     #expect(machine.next(now: 50) == .askEnds([1]))
     #expect(machine.ends([1: (low: 15, high: 16)], now: 60) == [.lost(1, 11..<15)])
     #expect(

@@ -68,9 +68,7 @@ import Testing
     state.note(progress(101, [103..<104, 205..<207]))
     state.lost(1, 110..<200)
     #expect(
-      state.due(now: 0) == [
-        PlannedCommit(partition: 1, offset: 200, completedAbove: [205..<207])
-      ])
+      state.due(now: 0) == [PlannedCommit(partition: 1, offset: 200, completedAbove: [205..<207])])
     state.lost(2, 0..<9)
     #expect(state.due(now: 20_000).map(\.partition) == [1], "another one's")
   }

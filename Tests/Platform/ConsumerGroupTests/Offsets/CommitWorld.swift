@@ -25,9 +25,7 @@ struct CommitWorld {
     assign()
   }
 
-  var isAllCommitted: Bool {
-    (0..<2).allSatisfy { (broker[$0]?.offset ?? 0) == next[$0] }
-  }
+  var isAllCommitted: Bool { (0..<2).allSatisfy { (broker[$0]?.offset ?? 0) == next[$0] } }
 
   mutating func step() {
     now += 1

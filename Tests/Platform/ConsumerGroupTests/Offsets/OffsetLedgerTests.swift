@@ -184,8 +184,7 @@ struct LedgerModel {
 
   func agrees(with ledger: OffsetLedger) -> Bool {
     ledger.committable == committable && ledger.incomplete == open.count
-      && ledger.nextOffset == next
-      && runs(of: ledger) == expectedRuns
+      && ledger.nextOffset == next && runs(of: ledger) == expectedRuns
   }
 
   private func runs(of ledger: OffsetLedger) -> [Range<Int64>] {

@@ -42,8 +42,7 @@ import Testing
   }
 
   @Test func `days are whole and go below zero`() {
-    let book = CertificateBook(
-      [.init(apps: ["a"], scope: .any, expiresAt: 30 * day)], now: 0)
+    let book = CertificateBook([.init(apps: ["a"], scope: .any, expiresAt: 30 * day)], now: 0)
     #expect(book.daysLeft(now: 0) == 30)
     #expect(book.daysLeft(now: 1) == 29)
     #expect(book.daysLeft(now: 30 * day) == 0)

@@ -109,8 +109,7 @@ import Testing
     var schedule = self.schedule(start)
     for number in 0..<20 {
       let issuedAt = number % 2 == 0 ? Int64(number) : start + 86_400 + Int64(number)
-      schedule.read(
-        .sealed(stamp(issuedAt, 1 << 53 + UInt64(number))), at: Int64(number) + 1)
+      schedule.read(.sealed(stamp(issuedAt, 1 << 53 + UInt64(number))), at: Int64(number) + 1)
       #expect(schedule.step(now: start + 60) == .publish(stamp(start, 2)))
     }
   }

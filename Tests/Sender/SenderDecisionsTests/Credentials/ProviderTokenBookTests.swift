@@ -74,10 +74,8 @@ import Testing
   @Test func `tokens only go forward`() {
     let book = Book()
     _ = book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 5), now: now)
-    #expect(
-      book.apply(entry("k", apps: ["a"], issuedAt: 50, generation: 9), now: now) == .stale)
-    #expect(
-      book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 5), now: now) == .stale)
+    #expect(book.apply(entry("k", apps: ["a"], issuedAt: 50, generation: 9), now: now) == .stale)
+    #expect(book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 5), now: now) == .stale)
     #expect(
       book.apply(entry("k", apps: ["a"], issuedAt: 60, generation: 6), now: now)
         == .renewed(0, hasOtherApps: false))
@@ -221,8 +219,7 @@ import Testing
     let book = Book()
     #expect(book.apply(entry("k", apps: ["a"], issuedAt: 60), now: now) == .added(0))
     #expect(
-      book.apply(entry("k", apps: ["a"], issuedAt: 61, generation: 2), now: now)
-        == .quarantined(0))
+      book.apply(entry("k", apps: ["a"], issuedAt: 61, generation: 2), now: now) == .quarantined(0))
   }
 
   @Test func `a clock that is behind takes tokens late and misses none`() {

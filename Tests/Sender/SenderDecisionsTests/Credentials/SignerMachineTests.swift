@@ -29,10 +29,7 @@ import Testing
     var machine = owner()
     let first = machine.work(0, wall: 10_000)
     let work = try #require(first)
-    guard case .mint(let stamp) = work.step else {
-      Issue.record("\(work)")
-      return
-    }
+    guard case .mint(let stamp) = work.step else { return #expect(Bool(false), "\(work)") }
     #expect(!work.clears && machine.work(0, wall: 10_000) == nil)
     machine.notPublished("a")
     #expect(machine.work(0, wall: 10_000) != nil)
@@ -67,8 +64,7 @@ import Testing
     _ = machine.replace([("a", ["app"])], now: 4_000)
     let next = machine.work(0, wall: 10_003)?.step
     guard case .mint = next else {
-      Issue.record("another key: \(String(describing: next))")
-      return
+      return #expect(Bool(false), "another key: \(String(describing: next))")
     }
   }
 

@@ -16,8 +16,7 @@ import Testing
     health.trustRenewed()
     #expect(health.mayConnect(now: 20_000) == .all)
     let address = PeerAddress(bytes: [127, 0, 0, 1], port: 443)!
-    _ = health.goAway(
-      .badCertificate, at: address, hasAccepted: true, now: 20_000, random: 0)
+    _ = health.goAway(.badCertificate, at: address, hasAccepted: true, now: 20_000, random: 0)
     health.trustRenewed()
     #expect(health.mayConnect(now: 20_001) == .none)
   }

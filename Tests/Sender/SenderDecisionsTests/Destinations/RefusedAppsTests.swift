@@ -60,9 +60,7 @@ import Testing
         apps.served(app)
         known[app] = nil
       } else if known[app] == nil {
-        if known.count == RefusedApps.most {
-          known[known.min { $0.value < $1.value }!.key] = nil
-        }
+        if known.count == RefusedApps.most { known[known.min { $0.value < $1.value }!.key] = nil }
         let isNews = apps.refused(app, isMomentary: false, now: step, random: 0)
         #expect(isNews)
         known[app] = step + 30_000

@@ -262,8 +262,7 @@ import Testing
     push.fill(
       PushFacts(
         dedupKey: NotificationID(high: 0, low: app), app: app, device: 1, lane: .bulk, created: 0,
-        expiresAt: .max),
-      Origin(partition: 0, epoch: 0, offset: 0), maxAge: 1, kind: .production)
+        expiresAt: .max), Origin(partition: 0, epoch: 0, offset: 0), maxAge: 1, kind: .production)
     return push
   }
 

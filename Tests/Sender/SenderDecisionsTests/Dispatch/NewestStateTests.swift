@@ -224,9 +224,7 @@ import Testing
 
   @Test func `a retry goes back to its lane and is sent from there, with its attempts`() {
     let loop = ScriptedLoop()
-    loop.answer {
-      $0.push == 1 && $0.at < 108_000 ? .reason(.tooManyRequests) : .accepted
-    }
+    loop.answer { $0.push == 1 && $0.at < 108_000 ? .reason(.tooManyRequests) : .accepted }
     produce(1, loop)
     #expect(loop.run(within: 200_000) { loop.endings[1] != nil })
     #expect(loop.endings[1]?.outcome == .delivered)

@@ -28,8 +28,7 @@ import Testing
   @Test func `records from below the start of reading are not worked on`() {
     var partition = PartitionState(
       GrantedPartition(topicKind: .lane(.bulk), resume: ResumePoint(next: 5)),
-      bounds: PartitionBounds(),
-      window: 100)
+      bounds: PartitionBounds(), window: 100)
     for offset in 0..<5 as Range<Int64> { #expect(partition.admit(offset) == .alreadyCompleted) }
     #expect(partition.drainWentBackFrom() == 5)
     #expect(partition.admit(5) == .new)
@@ -84,8 +83,7 @@ import Testing
       var partition = PartitionState(
         GrantedPartition(
           topicKind: .lane(.bulk), resume: ResumePoint(next: 5, completedAbove: [7..<9]),
-          windowDeadline: deadline),
-        bounds: PartitionBounds(), window: 100)
+          windowDeadline: deadline), bounds: PartitionBounds(), window: 100)
       partition.noteState(StateFacts(3), at: 8)
       #expect(partition.states.find(3)?.position == (deadline == nil ? 8 : nil))
       #expect(partition.states.forgotten == (deadline == nil ? -1 : 8))
@@ -104,9 +102,7 @@ import Testing
       let state = StateFacts(
         3, of: NotificationID(high: 1, low: 2),
         position: LanePosition(partition: 0, offset: 40, moves: moves, tier: .minute1))
-      func standing() -> StateVerdict {
-        partition.begin(state, in: 1, underWay: nil)
-      }
+      func standing() -> StateVerdict { partition.begin(state, in: 1, underWay: nil) }
       #expect(standing() == .newest(at: 40, isUnknown: deadline != nil && moves > 0))
       partition.inherit(DedupWindow(capacity: 100), isWhole: true)
       #expect(standing() == .newest(at: 40, isUnknown: false))

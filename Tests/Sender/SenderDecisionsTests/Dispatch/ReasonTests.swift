@@ -7,9 +7,7 @@ import Testing
 /// One push that is answered with each reason, among others that are served.
 @Suite struct ReasonTests {
   /// - Returns: the loop when the push has ended, or waits for a new credential or for a quarter of an hour.
-  private func loop(
-    _ reason: Reason, times: Int, _ target: PushTarget
-  ) -> ScriptedLoop {
+  private func loop(_ reason: Reason, times: Int, _ target: PushTarget) -> ScriptedLoop {
     let loop = ScriptedLoop()
     loop.produce(100..<120)
     #expect(loop.runToEnd(of: 20))

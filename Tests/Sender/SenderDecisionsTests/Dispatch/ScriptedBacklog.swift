@@ -91,8 +91,7 @@ final class ScriptedBacklog {
       let (place, credential) = (random.below(Self.partitionCount), random.below(credentials))
       for _ in 0..<run {
         number += 1
-        logs[place].append(
-          Record(credential: UInt16(credential), number: number, written: wall))
+        logs[place].append(Record(credential: UInt16(credential), number: number, written: wall))
       }
     }
   }

@@ -153,9 +153,7 @@ extension ScriptedLoop {
 
   private func lose(_ id: ConnectionID, isFailure: Bool) {
     guard let socket = sockets[id] else { return }
-    for stream in socket.streams {
-      unanswered(stream.slot, id, isUnprocessed: false, isLost: true)
-    }
+    for stream in socket.streams { unanswered(stream.slot, id, isUnprocessed: false, isLost: true) }
     sockets[id] = nil
     dispatcher.handle(.closed(isFailure: isFailure), of: id)
     perform()

@@ -146,9 +146,7 @@ final class ScriptedLoop {
 
   /// Whether each of these was delivered, with so many attempts at most.
   func delivered(_ numbers: Range<Int>, attempts: Int = .max) -> Bool {
-    numbers.allSatisfy {
-      endings[$0]?.outcome == .delivered && endings[$0]!.attempts <= attempts
-    }
+    numbers.allSatisfy { endings[$0]?.outcome == .delivered && endings[$0]!.attempts <= attempts }
   }
 
   func requests(of push: Int) -> [ScriptedRequest] { requests.filter { $0.push == push } }
@@ -263,9 +261,7 @@ final class ScriptedLoop {
     perform()
   }
 
-  func shortenDrain(to milliseconds: UInt64) {
-    dispatcher.shortenDrain(until: now + milliseconds)
-  }
+  func shortenDrain(to milliseconds: UInt64) { dispatcher.shortenDrain(until: now + milliseconds) }
 
   func stop(within milliseconds: UInt64) {
     dispatcher.stop(until: now + milliseconds)

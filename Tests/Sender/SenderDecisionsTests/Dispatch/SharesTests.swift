@@ -20,16 +20,13 @@ import Testing
   /// A loop with one partition of a lane and a provider token for `app`.
   private func loop(_ settings: DispatchSettings) -> Dispatcher {
     var dispatcher = Dispatcher(settings, now: 1_000, wall: Self.wall, seed: 1)
-    _ = dispatcher.granted(
-      GrantedPartition(topicKind: .lane(.first), resume: ResumePoint(next: 0)))
+    _ = dispatcher.granted(GrantedPartition(topicKind: .lane(.first), resume: ResumePoint(next: 0)))
     dispatcher.updateTokens([.token(entry("app"))], isComplete: true)
     dispatcher.applyTokens()
     return dispatcher
   }
 
-  private func take(
-    _ device: UInt64, _ offset: Int64, _ dispatcher: inout Dispatcher
-  ) -> UInt32 {
+  private func take(_ device: UInt64, _ offset: Int64, _ dispatcher: inout Dispatcher) -> UInt32 {
     let facts = PushFacts(
       dedupKey: NotificationID(high: 0, low: UInt64(offset)), app: AppHash.of("app".utf8.span),
       device: device, lane: .first, created: Self.wall, expiresAt: .max)

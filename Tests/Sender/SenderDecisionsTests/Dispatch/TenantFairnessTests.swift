@@ -53,9 +53,7 @@ import Testing
   }
 
   @Test func `a tenant whose provider token is refused does not slow another one`() {
-    let loop = flooded(reply: {
-      $0.app == "flood" ? .reason(.invalidProviderToken) : .accepted
-    })
+    let loop = flooded(reply: { $0.app == "flood" ? .reason(.invalidProviderToken) : .accepted })
     expectUndisturbed(loop)
     let refused = loop.requests.count { $0.app == "flood" }
     #expect(refused <= 8, "\(refused) requests with a token that is refused")
@@ -67,8 +65,7 @@ import Testing
 
   @Test
   func `a tenant without a credential does not slow another one; its pushes become dead letters`() {
-    let loop = flooded(
-      hasToken: false, { $0.credentialWait = 3_000 }, reply: { _ in .accepted })
+    let loop = flooded(hasToken: false, { $0.credentialWait = 3_000 }, reply: { _ in .accepted })
     expectUndisturbed(loop)
     #expect(loop.runToEnd(of: Self.flood + 200, within: 300_000))
     #expect((0..<Self.flood).allSatisfy { loop.endings[$0]?.cause == .noCredential })

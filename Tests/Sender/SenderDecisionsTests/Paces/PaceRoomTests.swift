@@ -53,8 +53,7 @@ import Testing
 
   @Test func `names that are equal text and other bytes are two apps`() {
     let (one, other) = ("app.caf\u{E9}", "app.cafe\u{301}")
-    let room = PaceRoom(
-      (0..<PaceRoom.groupsOfAppAtMost).map { .group(one, .production, "\($0)") })
+    let room = PaceRoom((0..<PaceRoom.groupsOfAppAtMost).map { .group(one, .production, "\($0)") })
     #expect(!room.hasRoom(forGroupOf: one) && room.hasRoom(forGroupOf: other))
   }
 }

@@ -34,8 +34,7 @@ import Testing
     #expect(PauseSubject(key: PaceSubject.lane("bulk").key) == nil)
     #expect(PauseSubject(key: PaceSubject.group("a", .sandbox, "g").key) == nil)
     #expect(
-      PauseSubject(key: PaceSubject.app("a", .production).key)
-        == .app("pace:app:a", .production))
+      PauseSubject(key: PaceSubject.app("a", .production).key) == .app("pace:app:a", .production))
   }
 
   @Test func `a pace is set, changed and cleared`() throws {
@@ -127,9 +126,8 @@ import Testing
 
 /// `PaceKeeper` beside what `Dispatch/PaceTests` shows of it with pushes.
 @Suite struct PaceKeeperTests {
-  @Test func `a loop keeps the part that its partitions are of all, and never more than all`()
-    throws
-  {
+  @Test
+  func `a loop keeps the part that its partitions are of all, and never more than all`() throws {
     var keeper = PaceKeeper(slots: 800, lanes: 2)
     var paces = Paces(.standard)
     try paces.set(.lane("bulk"), PaceRate("100/s"))

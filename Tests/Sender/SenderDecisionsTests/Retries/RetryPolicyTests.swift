@@ -12,8 +12,7 @@ import Testing
   private func decide(_ cause: RetryPolicy.Cause, _ attempts: Int, left: Int64? = nil)
     -> RetryPolicy.Decision
   {
-    policy.decide(
-      cause, attempts: attempts, now: 1_000_000, expiresAt: left.map { 1_000_000 + $0 })
+    policy.decide(cause, attempts: attempts, now: 1_000_000, expiresAt: left.map { 1_000_000 + $0 })
   }
 
   @Test func `a push that its destination failed is kept while it is of use`() {
@@ -30,9 +29,7 @@ import Testing
   }
 
   @Test func `a send that APNs did not process is free`() {
-    for attempts in [1, 6, 100] {
-      #expect(decide(.unprocessed, attempts) == .now(counts: false))
-    }
+    for attempts in [1, 6, 100] { #expect(decide(.unprocessed, attempts) == .now(counts: false)) }
     #expect(decide(.unprocessed, 1, left: 0) == .expired)
   }
 
@@ -56,10 +53,7 @@ import Testing
   @Test func `a throttled device is never tried at once`() {
     let throttled = RetryPolicy.Cause.answered(.retryLater(.throttled))
     let decisions = (1...4).map { decide(throttled, $0) }
-    #expect(
-      decisions == [
-        .tier(.seconds5), .tier(.minute1), .tier(.minutes15), .tier(.minutes15),
-      ])
+    #expect(decisions == [.tier(.seconds5), .tier(.minute1), .tier(.minutes15), .tier(.minutes15)])
   }
 
   @Test(
@@ -77,8 +71,7 @@ import Testing
       #expect(
         policy.decide(
           .answered(.retryLater(.fault)), attempts: attempts, now: 0, expiresAt: nil,
-          cameFrom: cameFrom, isFirstFault: isFirst)
-          == .tier(isFirst ? tier : .minutes15))
+          cameFrom: cameFrom, isFirstFault: isFirst) == .tier(isFirst ? tier : .minutes15))
     }
   }
 
@@ -107,9 +100,7 @@ import Testing
   }
 
   @Test func `a final answer is never retried`() {
-    for verdict in [
-      Verdict.delivered, .rejected(aboutToken: true), .rejected(aboutToken: false),
-    ] {
+    for verdict in [Verdict.delivered, .rejected(aboutToken: true), .rejected(aboutToken: false)] {
       #expect(decide(.answered(verdict), 1) == .final)
       #expect(decide(.answered(verdict), 1, left: 0) == .final, "the answer says more than time")
     }

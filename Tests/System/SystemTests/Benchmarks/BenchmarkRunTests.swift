@@ -8,8 +8,7 @@ import Testing
 
 /// `benchmarks/run` with --kafka, on a broker of another process; the figures do not matter here.
 @Suite(.serialized) struct BenchmarkRunTests {
-  private static let root =
-    #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
+  private static let root = #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
 
   @Test(arguments: [
     "sender --count 1000", "ingest --count 1000", "feedback --count 1000",

@@ -7,8 +7,7 @@ import Testing
 
 /// docs/cost.md and the README's figures are what benchmarks/results has.
 @Suite struct PerformancePageTests {
-  private static let root =
-    #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
+  private static let root = #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
 
   private func pages(_ words: String..., in folder: TemporaryFolder) throws -> (
     status: Int32, output: String
@@ -44,8 +43,7 @@ import Testing
     let folder = TemporaryFolder()
     let known = try BuiltProgram.run(
       "\(Self.root)/benchmarks/run", ["--help"], in: folder, withinMilliseconds: 60_000)
-    let suite = String(
-      decoding: try File.read("\(Self.root)/benchmarks/suite.py"), as: UTF8.self)
+    let suite = String(decoding: try File.read("\(Self.root)/benchmarks/suite.py"), as: UTF8.self)
     let commands = suite.matches(of: #/"[a-z0-9-]+": "([a-z0-9]+)/#).map { String($0.1) }
     #expect(commands.count > 20)
     for command in commands {

@@ -85,8 +85,7 @@ final class AlertRig {
     try #require(made.status == 0, "\(made.output)")
     try File.write(
       certificates,
-      Array(
-        #"[{"certificate_file":"client.pem","key_file":"client-key.pem","#.utf8)
+      Array(#"[{"certificate_file":"client.pem","key_file":"client-key.pem","#.utf8)
         + Array(#""apps":["com.example.certified"]}]"#.utf8))
   }
 

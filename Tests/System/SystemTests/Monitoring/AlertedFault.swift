@@ -36,8 +36,7 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
     guard let value = getenv("MARTLET_TEST_ALL_FAULTS") else { return all.filter(\.isShort) }
     let name = String(cString: value)
     // Recorded cases are numbered as they come: their order must not tell which is which.
-    return name == "1"
-      ? recordFolder == nil ? all : all.shuffled() : all.filter { $0.name == name }
+    return name == "1" ? recordFolder == nil ? all : all.shuffled() : all.filter { $0.name == name }
   }
 
   /// Where what the screens say during each fault is recorded: `MARTLET_TEST_RECORD=FOLDER`.
@@ -58,14 +57,12 @@ struct AlertedFault: Sendable, CustomTestStringConvertible {
       name: "gateway slow", alert: "MartletGatewaySlow", labels: ["environment": "production"],
       log: nil
     ) {
-      try $0.rig.addGatewayFaults(
-        #"[{"id":"added_latency","profile":"constant","time":"8s"}]"#)
+      try $0.rig.addGatewayFaults(#"[{"id":"added_latency","profile":"constant","time":"8s"}]"#)
     },
     AlertedFault(
       name: "app refused", alert: "MartletAppRefused",
       labels: ["app": "com.example.app", "reason": "InvalidProviderToken"],
-      log: ("martlet-sender", SenderLog.appRefused.rawValue),
-      isShort: true
+      log: ("martlet-sender", SenderLog.appRefused.rawValue), isShort: true
     ) {
       try $0.rig.addGatewayFaults(
         #"[{"id":"any_answer","reason":"InvalidProviderToken","when":{"app":"com.example.app"}}]"#)

@@ -41,8 +41,7 @@ import Testing
   /// A sender with a client certificate, beside those of `martlet up`.
   private func certificateSender(_ addresses: JSONValue) throws -> (BuiltProgram, url: String) {
     let issued = try CertificateAuthority().issueClient(bundleID: "com.example.certified")
-    try issued.write(
-      certificate: folder.file("client.pem"), key: folder.file("client-key.pem"))
+    try issued.write(certificate: folder.file("client.pem"), key: folder.file("client-key.pem"))
     let entry = #"{"certificate_file":"client.pem","key_file":"client-key.pem"}"#
     try File.write(folder.file("certificates.json"), Array("[\(entry)]".utf8))
     let sender = try BuiltProgram.start(
@@ -144,8 +143,7 @@ import Testing
   {
     let up = try BuiltProgram.start(
       "martlet", ["up", "--dir", folder.file("up"), "--webhooks", try subscriptions()], in: folder)
-    try #require(
-      up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
+    try #require(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
     let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
     let (sender, page) = try certificateSender(addresses)
     let canary = try canary(addresses)

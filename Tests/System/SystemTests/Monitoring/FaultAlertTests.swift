@@ -53,8 +53,7 @@ import Testing
     let seconds = Int(MonotonicClock.milliseconds() - begin) / 1_000
     let seen = try explain(prometheus)
     let logged = fault.log.map { alerts.rig[$0.program].output.suffix(2_000) } ?? ""
-    try #require(
-      isSeen, "\(fault.name): no \(fault.alert) after \(seconds) s: \(seen)\n\(logged)")
+    try #require(isSeen, "\(fault.name): no \(fault.alert) after \(seconds) s: \(seen)\n\(logged)")
     let fires = try eventually(withinMilliseconds: 30_000, pauseMilliseconds: 300) {
       if fault.hasTraffic { try alerts.sendSome() }
       return try state() == "firing"

@@ -69,8 +69,7 @@ struct RunbookWalk {
       let instance = alert["instance"]?.string?.prefix { $0 != ":" }
       let program = row.program ?? String(instance ?? "")
       let log = (record["logs"]?[program]?.array ?? []).compactMap(\.string)
-      return hasLabels
-        && row.words.allSatisfy { words in log.contains { $0.contains(words) } }
+      return hasLabels && row.words.allSatisfy { words in log.contains { $0.contains(words) } }
     }
   }
 }
