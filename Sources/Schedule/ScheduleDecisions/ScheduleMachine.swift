@@ -33,27 +33,6 @@ public struct ScheduleMachine: Sendable {
     }
   }
 
-  private struct Partition: Sendable {
-    let number: Int32
-    var queue = DueQueue()
-    /// Entries up to here are or were in memory.
-    var loaded = Place(due: .min, key: "")
-    /// The next offset to read.
-    var position: Int64 = 0
-    /// Everything written before this time has been read; nil until known.
-    var readUntil: Int64?
-    /// The end offset to read to, and the time for which it was asked.
-    var target: (end: Int64, at: Int64)?
-
-    mutating func settle() {
-      guard let target, position >= target.end else { return }
-      readUntil = target.at
-      self.target = nil
-    }
-
-    init(_ number: Int32) { self.number = number }
-  }
-
   /// How far ahead of their due time entries are loaded.
   static var ahead: Int64 { 3_000 }
   /// Everything written until this long before an entry is due is read before its release.
@@ -69,7 +48,7 @@ public struct ScheduleMachine: Sendable {
   private let page: Int
   private var entries: LoadedEntries
   /// In the order of their numbers.
-  private var partitions: [Partition] = []
+  private var partitions: [LoadedPartition] = []
   /// Released entries without a tombstone.
   private var endings: [Int] = []
   /// When the first of them was released.
@@ -131,7 +110,7 @@ public struct ScheduleMachine: Sendable {
   /// These partitions are assigned.
   public mutating func begin(_ partitions: [Int32]) {
     removeAll()
-    self.partitions = partitions.sorted().map { Partition($0) }
+    self.partitions = partitions.sorted().map { LoadedPartition($0) }
   }
 
   /// Releases nothing more.
