@@ -21,7 +21,7 @@ import Testing
     let location = try server.newDatabase("failover")
     let services = [try fixture.start(database: location), try fixture.start(database: location)]
     defer { for service in services { service.stop() } }
-    func count(_ counter: String) -> Int { services.reduce(0) { $0 + $1.count(counter) } }
+    func count(_ counter: String) -> Int { services.reduce(0) { $0 + $1.counter(counter) } }
     let devices = (1...3_000).map { Fixture.device($0) }
     // Both take part before the first crash.
     try fixture.send([Fixture.feedback(Fixture.device(4_000))])

@@ -45,7 +45,7 @@ import Testing
     let other = fixture.folder.file("other.db")
     let second = try fixture.start(database: other)
     defer { second.stop() }
-    func judged(_ counter: String) -> Int { first.count(counter) + second.count(counter) }
+    func judged(_ counter: String) -> Int { first.counter(counter) + second.counter(counter) }
     // Until the second one has its share of the partitions.
     var sent = 0
     try expectEventually(withinMilliseconds: 30_000) {
@@ -98,7 +98,7 @@ import Testing
       try fixture.start(), try fixture.start(database: fixture.folder.file("other.db")),
     ]
     defer { for service in services { service.stop() } }
-    func judged(_ counter: String) -> Int { services.reduce(0) { $0 + $1.count(counter) } }
+    func judged(_ counter: String) -> Int { services.reduce(0) { $0 + $1.counter(counter) } }
     var sent = 0
     try expectEventually(withinMilliseconds: 30_000) {
       try fixture.send(devices.map { Fixture.feedback($0) })
