@@ -228,7 +228,7 @@ let flats: KeyValuePairs = [
     values    IngestDecisions
     service   Ingest             APNS Contract Diagnosis EventLoop Kafka Records ConsumerGroup DeviceTokens Identity
                                  IngestDecisions
-    program   martlet-ingest     Ingest ServiceKit
+    program   martlet-ingest     Ingest ServiceKit EventLoop
     tests     Ingest             Ingest ServiceKit Telemetry Random APNS Contract Kafka JSON Records EventLoop
                                  TestSupport EmbeddedKafka
   """,

@@ -10,7 +10,8 @@ public final class ConnectionScratch {
   public let plaintext: UnsafeMutableRawBufferPointer
   public var outgoing: ByteBuffer
   /// The memory in which the bytes between TLS and the socket lie while a connection is at work (`SecureChannel.begin`).
-  var ciphertexts = TLSBuffers()
+  /// Each turn of a connection lends it twice, so it goes without run-time checks of overlapping access.
+  @exclusivity(unchecked) var ciphertexts = TLSBuffers()
 
   public init() {
     ciphertext = .allocate(byteCount: 128 * 1_024, alignment: 16)
