@@ -8,7 +8,7 @@ public enum KafkaDefaults {
   public static let tableFetchWait = 100.0
   /// `linger.ms` of clients without their own: the benchmarks' load, the demo's, feedback and the signer.
   public static let linger = 5.0
-  public static let lingerOfIngest = 1.0
+  public static let lingerOfIngest = 2.0
   public static let lingerOfAPI = 2.0
   public static let lingerOfSenders = 1.0
   public static let lingerOfScheduler = 2.0
