@@ -48,7 +48,10 @@ struct DeadLetterScan {
     defer { tail.close() }
     var (looked, passed) = (0, 0)
     try tail.visit(to: marks.map(\.high), context) { record throws(ServiceFailure) in
-      guard record.offset < marks[Int(record.partition)].high else { return true }
+      // A partition that was added since has none.
+      guard Int(record.partition) < marks.count,
+        record.offset < marks[Int(record.partition)].high
+      else { return true }
       looked += 1
       let letter = DeadLetterEntry(record)
       guard filter.matches(letter, parser) else { return true }
