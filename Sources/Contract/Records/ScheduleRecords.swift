@@ -191,8 +191,8 @@ public enum ScheduleRecord: Equatable, Sendable {
       let accepted = fields.next(), let requeued = fields.next(), let origin = fields.next()
     else { return nil }
     var request = ScheduledRequest(
-      due: try time(due, "due"), accepted: try time(accepted, "accepted"),
-      requeuedAt: requeued.isEmpty ? nil : try time(requeued, "handed back"))
+      due: try time(text(due), "due"), accepted: try time(text(accepted), "accepted"),
+      requeuedAt: requeued.isEmpty ? nil : try time(text(requeued), "handed back"))
     if !origin.isEmpty {
       let end = origin.firstIndex(of: UInt8(ascii: " ")) ?? origin.count
       let traceParent = String(decoding: origin[..<end], as: UTF8.self)
@@ -203,6 +203,10 @@ public enum ScheduleRecord: Equatable, Sendable {
     }
     request.recipients = try recipients(&fields)
     return request
+  }
+
+  private static func text(_ field: UnsafeRawBufferPointer) -> String {
+    String(decoding: field, as: UTF8.self)
   }
 
   private static func recipients(_ fields: inout Fields) throws(RecordError) -> Recipients? {
@@ -216,28 +220,11 @@ public enum ScheduleRecord: Equatable, Sendable {
       }
       users.append(user)
     }
-    func text(_ field: UnsafeRawBufferPointer) -> String { String(decoding: field, as: UTF8.self) }
     return Recipients(
       type: text(type), users: users.map { text($0).exact },
       activity: Recipients.Activity.Event(rawValue: text(event)).map {
         Recipients.Activity(name: text(name).exact, event: $0)
       })
-  }
-
-  /// A time in decimal digits.
-  private static func time(
-    _ digits: UnsafeRawBufferPointer, _ field: String
-  ) throws(RecordError) -> Int64 {
-    var time: Int64? = digits.isEmpty || digits.count > 18 ? nil : 0
-    for digit in digits {
-      let value = Int64(digit) - 0x30
-      time = (0...9).contains(value) ? time.map { $0 * 10 + value } : nil
-    }
-    guard let time, OutsideTime.problem(time) == nil else {
-      throw RecordError(
-        record: "schedule", field: field, problem: "is not a time in milliseconds since 1970")
-    }
-    return time
   }
 
   static func time(_ text: String, _ field: String) throws(RecordError) -> Int64 {
