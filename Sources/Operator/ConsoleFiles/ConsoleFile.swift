@@ -2,8 +2,8 @@
 
 /// The files of the console's page, in UTF-8.
 ///
-/// They are a module of their own because SwiftPM makes array literals of them, which take the compiler 3 s, and 5 s in
-/// a release; as text in a string literal they took 0.1 s. Only a change of one of them takes that time again.
+/// They are a module of their own because SwiftPM makes array literals of them, which take the compiler much longer than
+/// a string literal would: only a change of one of them takes that time again.
 public enum ConsoleFile {
   /// HTML.
   public static var page: [UInt8] { PackageResources.console_html }
