@@ -97,12 +97,13 @@ public final class ScheduleStore {
   public func put(_ partition: Int32, _ entries: [ScheduledEntry]) throws(StoreError) {
     if let many { return try many.put(partition, entries) }
     for entry in entries {
+      let columns = entry.row.kind.columns
       upsert.bind(1, Int64(partition))
       upsert.bind(2, entry.key.text)
       upsert.bind(3, entry.row.offset)
-      upsert.bind(4, entry.row.due)
-      upsert.bind(5, entry.row.at)
-      upsert.bind(6, entry.row.kind)
+      upsert.bind(4, columns.due)
+      upsert.bind(5, columns.at)
+      upsert.bind(6, columns.cancelled)
       upsert.bind(7, entry.value)
       try upsert.run()
     }
@@ -130,7 +131,7 @@ public final class ScheduleStore {
     return try page.scheduledEntries()
   }
 
-  /// Requests of a partition that were handed back after a time, in milliseconds since the epoch.
+  /// Requests of a partition that were written, or read as handed back, after a time (milliseconds since the epoch).
   public func handedBack(_ partition: Int32, after time: Int64) throws(StoreError)
     -> [ScheduledEntry]
   {
@@ -244,9 +245,25 @@ public final class ScheduleStore {
   }
 }
 
-extension ScheduleRow {
-  /// The column `cancelled`: 0 for a request, 1 for a cancellation, 2 for a campaign.
-  fileprivate var kind: Int64 { isCancellation ? 1 : isCampaign ? 2 : 0 }
+extension ScheduleRow.Kind {
+  /// The columns that say the kind; `cancelled` is 0 for a request, 1 for a cancellation, 2 for a campaign.
+  fileprivate var columns: (due: Int64, at: Int64, cancelled: Int64) {
+    switch self {
+    case .request(let due, let written): (due, written, 0)
+    case .handedBack(let due, _, let read): (due, read, 0)
+    case .cancellation(let at, let keptUntil): (keptUntil, at, 1)
+    case .campaign(let revision): (ScheduleRow.never, revision, 2)
+    }
+  }
+
+  fileprivate init(due: Int64, at: Int64, cancelled: Int64, _ requeue: Requeue?) {
+    switch (cancelled, requeue) {
+    case (1, _): self = .cancellation(at: at, keptUntil: due)
+    case (2, _): self = .campaign(revision: at)
+    case (_, let requeue?): self = .handedBack(due: due, requeue, read: at)
+    case (_, nil): self = .request(due: due, written: at)
+    }
+  }
 }
 
 extension Statement {
@@ -256,9 +273,10 @@ extension Statement {
     return ScheduledEntry(
       key: text(0).exact,
       row: ScheduleRow(
-        offset: integer(1) ?? 0, due: integer(2) ?? 0, at: integer(3) ?? 0,
-        isCancellation: integer(4) == 1, identity: ScheduleRow.identity(of: value.utf8),
-        requeue: Requeue(value: value.utf8.span)),
+        offset: integer(1) ?? 0, identity: ScheduleRow.identity(of: value.utf8),
+        kind: ScheduleRow.Kind(
+          due: integer(2) ?? 0, at: integer(3) ?? 0, cancelled: integer(4) ?? 0,
+          Requeue(value: value.utf8.span))),
       value: value)
   }
 
@@ -306,10 +324,11 @@ private struct ManyScheduled {
     var numbers = [PostgresArray](repeating: PostgresArray(), count: 4)
     var values = PostgresArray()
     for entry in entries {
+      let columns = entry.row.kind.columns
       numbers[0].append(entry.row.offset)
-      numbers[1].append(entry.row.due)
-      numbers[2].append(entry.row.at)
-      numbers[3].append(entry.row.kind)
+      numbers[1].append(columns.due)
+      numbers[2].append(columns.at)
+      numbers[3].append(columns.cancelled)
       values.append(entry.value)
     }
     for (index, column) in numbers.enumerated() {

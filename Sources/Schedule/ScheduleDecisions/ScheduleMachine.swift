@@ -305,7 +305,7 @@ public struct ScheduleMachine: Sendable {
   /// written needs no check: such a cancellation stands before it.
   private func isFresh(_ index: Int, _ item: DueQueue.Item) -> Bool {
     guard let readUntil = partitions[index].readUntil else { return false }
-    return readUntil >= item.due - Self.grace || item.due <= entries[item.slot].entry.row.at
+    return readUntil >= item.due - Self.grace || entries[item.slot].entry.row.wasDue
   }
 
   /// Asks for the end offsets of the partitions whose next entry needs them. Also asks after an assignment, to tell

@@ -16,8 +16,6 @@ struct ScheduleJob {
   let change: ScheduleChange
   /// The record's value; empty for a tombstone.
   let value: String
-  /// This process's clock, for a request that ingest has handed back: its new time was computed from it.
-  var requeuedAt: Int64?
   /// The dead letter of an unreadable record.
   var refused: UnreadableRecord?
 }
@@ -129,8 +127,8 @@ extension ScheduleJob {
     value = text
     let identity = ScheduleRow.identity(of: content)
     if CampaignKey(key.text) != nil {
-      change = .campaign(
-        revision: try CampaignRecord.revision(content, key: key.text, topics), identity: identity)
+      let revision = try CampaignRecord.revision(content, key: key.text, topics)
+      change = .value(.campaign(revision: revision), identity: identity)
       return
     }
     switch try ScheduleRecord(content) {
@@ -141,12 +139,9 @@ extension ScheduleJob {
     case .activity(let state):
       change = .cancellation(at: min(state.sentAt, now), identity: identity)
     case .request(let request):
-      requeuedAt = request.requeuedAt.map { _ in now }
       change = .request(
-        due: ScheduleView.release(
-          due: request.due, requeuedAt: request.requeuedAt, now: now, isCaughtUp: isCaughtUp),
-        accepted: min(request.accepted, now), identity: identity,
-        requeue: request.requeuedAt.map { Requeue(written: request.accepted, at: $0) })
+        due: request.due, accepted: request.accepted, requeuedAt: request.requeuedAt, now: now,
+        isCaughtUp: isCaughtUp, identity: identity)
     }
   }
 }
@@ -225,17 +220,16 @@ struct ScheduleOutcome {
       }
       switch verdict {
       case .ignore: break
-      case .store(var row):
-        row.at = job.requeuedAt ?? row.at
+      case .store(let row):
         changed[job.key] = .some(ScheduledEntry(key: job.key, row: row, value: job.value))
         if !row.isCancellation, !row.isCampaign { scheduled += 1 }
-        if job.requeuedAt != nil { handedBack += 1 }
+        if case .handedBack = row.kind { handedBack += 1 }
         if row.isCancellation, current?.isCancellation == false { cancelled += 1 }
       case .remove: changed.updateValue(nil, forKey: job.key)
       case .restore:
         restored.append(ScheduleRepair(job))
-        if case .request = job.change, current?.isCancellation == true { cancelled += 1 }
-        if case .campaign(revision: 0, _) = job.change { startedAgain.append(job.key) }
+        if case .value = job.change, current?.isCancellation == true { cancelled += 1 }
+        if case .value(.campaign(revision: 0), _) = job.change { startedAgain.append(job.key) }
       }
     }
     for (key, entry) in changed {

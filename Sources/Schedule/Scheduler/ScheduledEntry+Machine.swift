@@ -12,8 +12,8 @@ extension ScheduledEntry {
   func withOwnTime(at now: Int64) -> ScheduledEntry {
     var (row, text) = (row, value)
     let record = text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
-    if case .request(let request) = record { row.due = request.due }
-    row.at = now
+    let due = if case .request(let request) = record { request.due } else { row.due }
+    row.kind = row.kind.mended(due: due, now: now) ?? row.kind
     return ScheduledEntry(key: key, row: row, value: value)
   }
 

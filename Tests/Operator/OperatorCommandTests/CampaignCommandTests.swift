@@ -18,8 +18,7 @@ import Testing
     let store = try ScheduleStore(TokenStore(location, now: 0))
     let value = campaign.value
     let row = ScheduleRow(
-      offset: 1, due: ScheduleRow.never, at: 0, isCancellation: false,
-      identity: ScheduleRow.identity(of: value))
+      offset: 1, identity: ScheduleRow.identity(of: value), kind: .campaign(revision: 0))
     try store.transaction { () throws(StoreError) in
       try store.put(
         0,

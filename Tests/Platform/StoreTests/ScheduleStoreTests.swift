@@ -14,8 +14,9 @@ import Testing
     ScheduledEntry(
       key: key,
       row: ScheduleRow(
-        offset: offset, due: due, at: 5, isCancellation: isCancellation,
-        identity: ScheduleRow.identity(of: value.utf8)), value: value)
+        offset: offset, identity: ScheduleRow.identity(of: value.utf8),
+        kind: isCancellation
+          ? .cancellation(at: 5, keptUntil: due) : .request(due: due, written: 5)), value: value)
   }
 
   @Test(arguments: DatabaseKind.allCases)
@@ -50,8 +51,7 @@ import Testing
       "campaign:a:com.a:production", "campaign:b:com.a:sandbox", "campaign:c:com.a.b:production",
       "campaign:d:xcom.a:production", "campaign:com.a:com.b:production",
     ]
-    let row = ScheduleRow(
-      offset: 1, due: ScheduleRow.never, at: 1, isCancellation: false, identity: 0)
+    let row = ScheduleRow(offset: 1, identity: 0, kind: .campaign(revision: 1))
     try store.transaction { () throws(StoreError) in
       try store.put(0, keys.map { ScheduledEntry(key: $0, row: row, value: "M1\n{}") })
       try store.setPosition(0, 5)

@@ -131,7 +131,7 @@ import Testing
         machine.answered(Dictionary(uniqueKeysWithValues: partitions.map { ($0, 0) }))
       case .load(let partition, _, let through, let limit):
         loads.append(partition)
-        let row = ScheduleRow(offset: 0, due: 9_000, at: 0, isCancellation: false, identity: 1)
+        let row = ScheduleRow(offset: 0, identity: 1, kind: .request(due: 9_000, written: 0))
         let entry = ScheduleMachine.Entry(partition: partition, key: "a", row: row, content: "")
         machine.loaded(partition, [(entry, 1)], through: through, limit: limit)
       case .release(let slot): releases.append(machine.entry(slot).partition)
@@ -144,7 +144,7 @@ import Testing
   private func entry(_ key: ExactText, due: Int64) -> ScheduleMachine.Entry {
     .init(
       partition: 0, key: key,
-      row: ScheduleRow(offset: 0, due: due, at: 0, isCancellation: false, identity: 1), content: "")
+      row: ScheduleRow(offset: 0, identity: 1, kind: .request(due: due, written: 0)), content: "")
   }
 
   /// A machine in which "a" and "b" are released at 9,000 and wait for their tombstones, and "c" is due at 10,200.
@@ -285,8 +285,8 @@ struct ScheduleWorld {
   }
 
   mutating func schedule(_ key: ExactText, due: Int64) {
-    topic.append(
-      Record(key: key, change: .request(due: due, accepted: now, identity: Int64(topic.count))))
+    let request = ScheduleRow.Kind.request(due: due, written: now)
+    topic.append(Record(key: key, change: .value(request, identity: Int64(topic.count))))
   }
 
   mutating func cancel(_ key: ExactText, at: Int64) {
