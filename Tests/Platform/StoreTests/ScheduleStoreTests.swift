@@ -61,11 +61,27 @@ import Testing
       try queries.campaigns(after: after, limit: limit, apps: apps).map(\.key)
     }
     #expect(try found(nil) == keys.sorted { $0.text < $1.text })
+    #expect(try store.campaigns(0).map(\.row.kind) == keys.map { _ in row.kind })
     #expect(try found(["com.a"]) == [keys[0], keys[1]])
     #expect(try found(["com.a"], after: keys[0].text) == [keys[1]])
     #expect(try found(["com.a.b", "com.b"]) == [keys[2], keys[4]])
     #expect(try found(["com.a.b", "com.b"], limit: 1) == [keys[2]])
     #expect(try found(["com", "a", "sandbox", "%"]).isEmpty && found([]).isEmpty)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `what was handed back is found by the time at which it was read`(_ kind: DatabaseKind) throws
+  {
+    let folder = TemporaryFolder()
+    let store = try ScheduleStore(TokenStore(kind.location(in: folder), now: 0))
+    let value = "S1\t7\t1\t2\t\n{}"
+    let row = ScheduleRow(
+      offset: 1, identity: ScheduleRow.identity(of: value.utf8),
+      kind: .handedBack(due: 7, Requeue(written: 1, at: 2), read: 30))
+    let entry = ScheduledEntry(key: "a.b:production:x", row: row, value: value)
+    try store.put(0, [entry])
+    #expect(try store.handedBack(0, after: 29) == [entry])
+    #expect(try store.handedBack(0, after: 30).isEmpty)
   }
 
   @Test(arguments: DatabaseKind.allCases)
