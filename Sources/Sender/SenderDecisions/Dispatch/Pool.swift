@@ -78,7 +78,8 @@ struct Pool: Sendable {
   /// - Returns: whether it waits for room.
   mutating func lookAfter(room: Int, _ work: inout Workload) -> Bool {
     lookAt = work.turn.now + Self.calmInterval
-    let room = connectionSet.watch(room: room, &work.turn)
+    // The searches of a pool that is out of service try no further address.
+    let room = connectionSet.watch(room: isRetired ? 0 : room, &work.turn)
     if !heldForConnection.isEmpty { bringBack(work) }
     let awaitsRoom = maintain(room: room, &work.turn)
     dispatch(&work)

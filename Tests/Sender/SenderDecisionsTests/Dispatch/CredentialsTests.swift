@@ -60,6 +60,21 @@ import Testing
     #expect(loop.run(within: 5_000) { loop.open == 0 })
   }
 
+  @Test func `a credential that is withdrawn while addresses are tried: no further one is`() {
+    let loop = ScriptedLoop(addresses: 4)
+    loop.connect(.silence)
+    loop.produce(0..<2)
+    #expect(loop.run { loop.connects.count == 2 })
+    loop.connect(.served)
+    loop.withdrawToken()
+    // The next attempt would join in the same turn, before the others have ended.
+    loop.run(milliseconds: 250, step: 250)
+    loop.run(milliseconds: 1_000)
+    #expect(loop.connects.count == 2 && loop.sockets.isEmpty)
+    let pool = loop.dispatcher.standing(ofPool: 0)
+    #expect(pool?.kind == nil, "it is removed")
+  }
+
   @Test
   func `a rotated key: its connections drain, new ones carry the new token, nothing is doubled`() {
     let loop = ScriptedLoop()
