@@ -81,16 +81,18 @@ struct Pool: Sendable {
     // The searches of a pool that is out of service try no further address.
     let room = connectionSet.watch(room: isRetired ? 0 : room, &work.turn)
     if !heldForConnection.isEmpty { bringBack(work) }
-    let awaitsRoom = maintain(room: room, &work.turn)
+    let awaitsRoom = maintain(room: room, &work)
     dispatch(&work)
     return awaitsRoom
   }
 
   /// - Returns: whether it waits for room.
-  mutating func maintain(room: Int, _ turn: inout Turn) -> Bool {
-    !isRetired
-      && connectionSet.maintain(
-        (isWaiting: !isIdle, wantsOtherConnection: !heldForConnection.isEmpty), room: room, &turn)
+  mutating func maintain(room: Int, _ work: inout Workload) -> Bool {
+    // What a loop that stops would look up is not connected to any more.
+    guard !isRetired, !work.partitions.isStopping else { return false }
+    return connectionSet.maintain(
+      (isWaiting: !isIdle, wantsOtherConnection: !heldForConnection.isEmpty), room: room, &work.turn
+    )
   }
 
   /// Something has changed.
