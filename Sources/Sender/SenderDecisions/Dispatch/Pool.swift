@@ -192,12 +192,13 @@ struct Pool: Sendable {
     queue.removeAll { work.pushes[$0].isExpired(at: work.turn.wall) }
   }
 
-  /// Takes the pushes in line out that another credential serves, or none.
+  /// Takes the waiting pushes out that another credential serves, or none.
   mutating func removeUnserved(
     by credential: PoolCredential, _ credentials: borrowing Credentials,
     _ work: borrowing Workload
   ) -> [UInt32] {
     queue.removeAll { credentials.credential(for: work.pushes[$0]) != credential }
+      + heldForConnection.removeAll { credentials.credential(for: work.pushes[$0]) != credential }
   }
 
   /// The number of further pushes of a class that would be sent now; negative when more wait than that.
@@ -381,16 +382,12 @@ struct Pool: Sendable {
   }
 
   /// Puts a push back in line for another try, at the head or behind the others.
-  mutating func requeue(
-    _ slot: UInt32, isLast: Bool, _ work: inout Workload
-  ) -> Failed {
-    if isRetired { return .routesAgain }
+  mutating func requeue(_ slot: UInt32, isLast: Bool, _ work: inout Workload) {
     work.tell(slot) { $0.waits() }
     if isLast {
       queue.append(slot, work.pushes[slot].life.sendClass)
     } else {
       queue.prepend(slot, work.pushes[slot].life.sendClass)
     }
-    return .inLine
   }
 }

@@ -198,6 +198,35 @@ import Testing
     #expect(loop.requests.last?.connection == 2 && loop.open == 1)
   }
 
+  @Test func `what is open when another credential takes its app over, and fails, goes to that`() {
+    let loop = ScriptedLoop()
+    loop.answer { $0.connection == 1 && $0.stream > 1 ? .hold : .accepted }
+    loop.produce(0..<11)
+    #expect(loop.run { loop.requests.count == 11 })
+    loop.publishToken(apps: ["other"])
+    loop.publishToken("key2")
+    loop.tell(.broken, on: 1)
+    #expect(loop.runToEnd(of: 11))
+    #expect(loop.delivered(0..<11, attempts: 2))
+    let again = loop.requests.dropFirst(11)
+    #expect(again.count == 10 && again.allSatisfy { $0.token == Array("key2 3".utf8) })
+  }
+
+  @Test func `what waits for another connection when a credential takes its app over goes to it`() {
+    let loop = ScriptedLoop(addresses: 2)
+    loop.gateways[1].connect = { _ in .silence }
+    loop.answer { $0.push == 1 && $0.connection == 1 ? .reset : .accepted }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.produce(1)
+    #expect(loop.run { loop.dispatcher.standing(ofPool: 0)?.heldForConnection == 1 })
+    loop.publishToken(apps: ["other"])
+    loop.publishToken("key2")
+    #expect(loop.runToEnd(of: 2))
+    #expect(loop.requests(of: 1).count == 2)
+    #expect(loop.requests(of: 1).last?.token == Array("key2 3".utf8))
+  }
+
   // MARK: Certificates
 
   @Test func `with a certificate: no token, and all streams at once`() {
