@@ -131,7 +131,6 @@ public struct PushState: Sendable {
   mutating func hold() { life.hold() }
   mutating func resume() { life.resume() }
   mutating func waits() { life.wait() }
-  mutating func leaveLine() { life.leaveLine() }
   mutating func end() { life.end() }
 
   // MARK: Its state
@@ -271,6 +270,15 @@ public struct PushState: Sendable {
 
   /// It was refused where it was, with this token of its pool.
   mutating func noteRefusal(token: UInt32) { lastFailure.refusedToken = token }
+
+  /// It leaves its pool and the line there.
+  mutating func leaveLine() {
+    life.leaveLine()
+    leavePool()
+  }
+
+  /// It goes to another pool: a refusal of its pool's token says nothing there.
+  mutating func leavePool() { lastFailure.refusedToken = .max }
 
   /// It goes elsewhere now: no connection has to be avoided any more.
   mutating func moveOn() { lastFailure.connection = 0 }
