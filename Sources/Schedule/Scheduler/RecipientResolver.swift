@@ -139,6 +139,7 @@ struct RecipientResolver {
       nextStarts = now + Self.startPause
     }
     guard !waiting.isEmpty, now >= notBefore else { return [] }
+    let aside = starts
     do throws(StoreError) {
       let (requests, questions, left) = try nextQuestions(state)
       let found = try ask(questions)
@@ -156,6 +157,8 @@ struct RecipientResolver {
       noteSuccess()
       return answers
     } catch {
+      // All of them still wait, also those that were put aside before it.
+      starts = aside
       note(error)
       notBefore = now + Self.pause
       return []
