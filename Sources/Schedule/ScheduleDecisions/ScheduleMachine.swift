@@ -146,6 +146,8 @@ public struct ScheduleMachine: Sendable {
 
   /// The database has another record of a key.
   public mutating func stored(_ entry: Entry, bytes: Int) {
+    // Its tombstone follows. As another entry it would be released again.
+    if entries.renew(entry) { return }
     entries.leave(entry.partition, entry.key)
     guard let index = index(of: entry.partition) else { return }
     // Later entries are loaded when their time comes.
@@ -166,6 +168,11 @@ public struct ScheduleMachine: Sendable {
   /// The database row of a key, if it is in memory.
   public func row(_ partition: Int32, _ key: ExactText) -> ScheduleRow? {
     entries.slot(partition, key).map { entries[$0].entry.row }
+  }
+
+  /// Whether the tombstone of a key's entry was handed to Kafka and has not been read.
+  public func isEnding(_ partition: Int32, _ key: ExactText) -> Bool {
+    entries.slot(partition, key).map { [.ending, .ended].contains(entries[$0].state) } ?? false
   }
 
   /// Takes in an entry, unless its key has one.

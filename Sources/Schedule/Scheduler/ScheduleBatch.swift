@@ -189,6 +189,8 @@ struct ScheduleOutcome {
   private(set) var stored: [ScheduledEntry] = []
   /// The keys that have none any more.
   private(set) var removed: [ExactText] = []
+  /// The keys whose former entry ended, and whose new state is that of another one.
+  private(set) var ended: [ExactText] = []
   /// Records to rewrite, with the records that make it necessary.
   var restored: [ScheduleRepair] = []
   /// Records that cannot be read.
@@ -227,6 +229,7 @@ struct ScheduleOutcome {
       case .ignore: break
       case .store(var row):
         row.at = job.requeuedAt ?? row.at
+        if case .some(.none) = changed[job.key] { ended.append(job.key) }
         changed[job.key] = .some(ScheduledEntry(key: job.key, row: row, value: job.value))
         if !row.isCancellation, !row.isCampaign { scheduled += 1 }
         if job.requeuedAt != nil { handedBack += 1 }

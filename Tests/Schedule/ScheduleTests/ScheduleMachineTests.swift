@@ -141,10 +141,11 @@ import Testing
     #expect(loads == [1, 3, 5, 7] && releases == [1, 3, 5, 7])
   }
 
-  private func entry(_ key: ExactText, due: Int64) -> ScheduleMachine.Entry {
-    .init(
-      partition: 0, key: key,
-      row: ScheduleRow(offset: 0, due: due, at: 0, isCancellation: false, identity: 1), content: "")
+  private func entry(
+    _ key: ExactText, due: Int64, identity: Int64 = 1
+  ) -> ScheduleMachine.Entry {
+    let row = ScheduleRow(offset: 0, due: due, at: 0, isCancellation: false, identity: identity)
+    return .init(partition: 0, key: key, row: row, content: "")
   }
 
   /// A machine in which "a" and "b" are released at 9,000 and wait for their tombstones, and "c" is due at 10,200.
@@ -168,7 +169,7 @@ import Testing
 
   @Test func `a released request whose key has a newer record by then needs no tombstone`() {
     var machine = withTombstones()
-    machine.stored(entry("b", due: 60_000), bytes: 1)
+    machine.stored(entry("b", due: 60_000, identity: 2), bytes: 1)
     var ended: [ExactText] = []
     while case .end(let slot)? = machine.next(now: 9_100) {
       ended.append(machine.entry(slot).key)
@@ -176,6 +177,27 @@ import Testing
     }
     #expect(ended == ["a"] && machine.isIdle)
     #expect(machine.count == 2, "a until its tombstone is read, and c")
+  }
+
+  /// As when a topic that was made anew gets it again, or what came behind it would hide it.
+  @Test func `a request whose record is written once more while it is under way is released once`()
+  {
+    var machine = withTombstones()
+    machine.stored(entry("a", due: 9_000), bytes: 1)
+    var ended: [ExactText] = []
+    while let action = machine.next(now: 9_100) {
+      guard case .end(let slot) = action else { continue }
+      ended.append(machine.entry(slot).key)
+      machine.ended(slot)
+      // That of "b" is read when its tombstone was written already, and is behind it.
+      machine.stored(entry(machine.entry(slot).key, due: 9_000), bytes: 1)
+    }
+    #expect(ended.sorted() == ["a", "b"] && machine.isIdle)
+    #expect(machine.isEnding(0, "a") && !machine.isEnding(0, "c"))
+    #expect(machine.count == 3, "until the tombstones are read")
+    machine.removed(0, "a")
+    machine.removed(0, "b")
+    #expect(machine.count == 1)
   }
 
   @Test func `the log's end is asked for before tombstones are written that take a while`() {

@@ -35,4 +35,21 @@ import Testing
     batch.begin(now: 5_000)
     #expect(batch.isDue(now: 1_200, capacity: 100))
   }
+
+  @Test func `a key that ended and has another entry in one batch has ended`() {
+    func job(_ offset: Int64, _ change: ScheduleChange) -> ScheduleJob {
+      ScheduleJob(
+        source: Source(topic: 0, partition: 0), offset: offset, key: "k".exact, change: change,
+        value: "")
+    }
+    let request = ScheduleChange.request(due: 1, accepted: 1, identity: 7)
+    let rows = [
+      "k".exact: ScheduleRow(offset: 0, due: 1, at: 1, isCancellation: false, identity: 7)
+    ]
+    let again = ScheduleOutcome([job(1, .end(of: 7)), job(2, request)], over: rows)
+    #expect(again.ended.map(\.text) == ["k"] && again.removed.isEmpty)
+    #expect(again.stored.map(\.row.offset) == [2])
+    let rewritten = ScheduleOutcome([job(1, request), job(2, .end(of: 7))], over: rows)
+    #expect(rewritten.ended.isEmpty && rewritten.removed.map(\.text) == ["k"])
+  }
 }
