@@ -39,13 +39,39 @@ import Testing
     start(2, in: &resolver)
     let nowhere = folder.file("none/schedule.db")
     var questions = 0
-    let first = resolver.look(now: 0) { _ throws(StoreError) -> ActivityState? in
+    let first = resolver.look(now: 0, areStatesKnown: true) {
+      _ throws(StoreError) -> ActivityState? in
       questions += 1
       if questions == 2 { _ = try TokenStore(nowhere, now: 1) }
       return nil
     }
     #expect(first.isEmpty && questions == 2)
-    #expect(resolver.look(now: 1_000) { _ throws(StoreError) -> ActivityState? in nil }.isEmpty)
+    let second = resolver.look(now: 1_000, areStatesKnown: true) {
+      _ throws(StoreError) -> ActivityState? in nil
+    }
+    #expect(second.isEmpty)
     #expect(resolver.removeAll().sorted() == [1, 2])
+  }
+
+  @Test func `a request about an activity waits until the database has its last state`() throws {
+    var resolver = try resolver()
+    start(1, in: &resolver)
+    resolver.add(
+      2, ScheduleKey(app: "a.b", environment: .production, id: "2"),
+      Recipients(type: "alert", users: ["ann"]),
+      ScheduledRequest(due: 1, accepted: 1, requeuedAt: nil), Array("{}".utf8))
+    var questions = 0
+    let first = resolver.look(now: 0, areStatesKnown: false) {
+      _ throws(StoreError) -> ActivityState? in
+      questions += 1
+      return nil
+    }
+    #expect(first.map(\.request.slot) == [2] && questions == 0)
+    _ = resolver.look(now: 1, areStatesKnown: true) {
+      _ throws(StoreError) -> ActivityState? in
+      questions += 1
+      return nil
+    }
+    #expect(questions == 1 && resolver.removeAll() == [1])
   }
 }
