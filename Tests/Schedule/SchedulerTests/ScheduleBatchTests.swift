@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
+import Contract
 import Identity
+import Records
 import Schedule
 import Testing
 
@@ -51,5 +53,23 @@ import Testing
     #expect(again.stored.map(\.row.offset) == [2])
     let rewritten = ScheduleOutcome([job(1, request), job(2, .end(of: 7))], over: rows)
     #expect(rewritten.ended.isEmpty && rewritten.removed.map(\.text) == ["k"])
+  }
+
+  @Test func `a record that no database keeps as it is cannot be read`() throws {
+    func read(_ id: String, by: String = "ann") throws -> ScheduleJob {
+      let (key, value) = (Array("a:production:\(id)".utf8), Array("C1\t5\t\(by)\n".utf8))
+      return try key.withUnsafeBytes { key in
+        try value.withUnsafeBytes { value in
+          try ScheduleJob(
+            key, value, Source(topic: 0, partition: 0), 0, AudienceTopics(TopicNames()), now: 10,
+            isCaughtUp: true)
+        }
+      }
+    }
+    let longest = String(repeating: "x", count: ScheduleJob.longestKey - "a:production:".count)
+    #expect(try read(longest).key.utf8.count == ScheduleJob.longestKey)
+    #expect(throws: RecordError.self) { try read(longest + "x") }
+    #expect(throws: RecordError.self) { try read("1\0") }
+    #expect(throws: RecordError.self) { try read("1", by: "ann\0") }
   }
 }
