@@ -142,10 +142,40 @@ import Testing
   }
 
   private func entry(
-    _ key: ExactText, due: Int64, identity: Int64 = 1
+    _ key: ExactText, due: Int64, identity: Int64 = 1, of partition: Int32 = 0
   ) -> ScheduleMachine.Entry {
     let row = ScheduleRow(offset: 0, due: due, at: 0, isCancellation: false, identity: identity)
-    return .init(partition: 0, key: key, row: row, content: "")
+    return .init(partition: partition, key: key, row: row, content: "")
+  }
+
+  /// Partition 0 has any number of entries that are due, and 1 has two.
+  @Test func `a partition whose log has no known end does not take the room of others`() {
+    var machine = ScheduleMachine(capacity: 40, bytes: 1_000, page: 10)
+    var left = [entry("x", due: 100_050, of: 1), entry("y", due: 108_000, of: 1)]
+    var (pages, released): (Int64, [ExactText]) = (0, [])
+    machine.begin([0, 1])
+    for now in stride(from: Int64(100_000), to: 110_000, by: 100) {
+      var isAsked = false
+      while let action = machine.next(now: now) {
+        switch action {
+        case .ask: isAsked = true
+        case .load(1, _, let through, let limit):
+          let found = left.filter { $0.row.due <= through }
+          left.removeFirst(found.count)
+          machine.loaded(1, found.map { ($0, 1) }, through: through, limit: limit)
+        case .load(let partition, _, let through, let limit):
+          pages += 1
+          let found = (0..<Int64(limit)).map { entry("\(pages) \($0)", due: 50_000 + pages) }
+          machine.loaded(partition, found.map { ($0, 1) }, through: through, limit: limit)
+        case .release(let slot):
+          released.append(machine.entry(slot).key)
+          machine.released(slot)
+        case .end(let slot): machine.ended(slot)
+        }
+      }
+      if isAsked { machine.answered([1: 0]) }
+    }
+    #expect(released == ["x", "y"] && pages == 1)
   }
 
   /// A machine in which "a" and "b" are released at 9,000 and wait for their tombstones, and "c" is due at 10,200.
