@@ -7,7 +7,7 @@ extension ScheduleMachine {
   public struct Entry: Sendable {
     public let partition: Int32
     public let key: ExactText
-    public let row: ScheduleRow
+    public internal(set) var row: ScheduleRow
     /// The record's value; empty once the request is released.
     public internal(set) var content: String
 
@@ -114,6 +114,17 @@ struct LoadedEntries: Sendable {
     case .waiting, .ended: remove(slot)
     case .releasing, .released, .ending: slots[slot]!.isReplaced = true
     }
+  }
+
+  /// The record of an entry that is under way was written once more: the key still means that entry.
+  ///
+  /// - Returns: false for any other record of the key.
+  mutating func renew(_ entry: Entry) -> Bool {
+    guard let slot = slot(entry.partition, entry.key), slots[slot]!.state != .waiting,
+      slots[slot]!.entry.row.identity == entry.row.identity
+    else { return false }
+    slots[slot]!.entry.row = entry.row
+    return true
   }
 
   /// Frees the slot of an entry whose key means it no longer.

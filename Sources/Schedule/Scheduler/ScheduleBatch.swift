@@ -106,6 +106,9 @@ extension ScheduleJob {
       change: .end(of: header.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }), value: "")
   }
 
+  /// The most bytes of a key. PostgreSQL refuses rows whose indexed columns take more than a third of a page.
+  static let longestKey = 2_000
+
   /// Reads a record with a value from its key and value.
   init(
     _ recordKey: UnsafeRawBufferPointer, _ content: UnsafeRawBufferPointer, _ source: Source,
@@ -121,6 +124,14 @@ extension ScheduleJob {
         problem: "is neither <app>:<environment>:<id> nor campaign:<name>:<app>:<environment>")
     }
     self.key = key
+    guard recordKey.count <= Self.longestKey else {
+      throw RecordError(
+        record: "schedule", field: "key", problem: "is longer than \(Self.longestKey) bytes")
+    }
+    // PostgreSQL would keep other bytes: the record would no longer be known as this one.
+    guard !recordKey.contains(0), !content.contains(0) else {
+      throw RecordError(record: "schedule", field: nil, problem: "has a NUL")
+    }
     guard let text = String(validating: content, as: UTF8.self) else {
       throw RecordError(record: "schedule", field: nil, problem: "is not UTF-8")
     }
@@ -184,6 +195,8 @@ struct ScheduleOutcome {
   private(set) var stored: [ScheduledEntry] = []
   /// The keys that have none any more.
   private(set) var removed: [ExactText] = []
+  /// The keys whose former entry ended, and whose new state is that of another one.
+  private(set) var ended: [ExactText] = []
   /// Records to rewrite, with the records that make it necessary.
   var restored: [ScheduleRepair] = []
   /// Records that cannot be read.
@@ -221,6 +234,7 @@ struct ScheduleOutcome {
       switch verdict {
       case .ignore: break
       case .store(let row):
+        if case .some(.none) = changed[job.key] { ended.append(job.key) }
         changed[job.key] = .some(ScheduledEntry(key: job.key, row: row, value: job.value))
         if !row.isCancellation, !row.isCampaign { scheduled += 1 }
         if case .handedBack = row.kind { handedBack += 1 }

@@ -23,6 +23,7 @@ struct HolderSweep {
   fileprivate var revision = 0
   fileprivate var round = 0
   fileprivate var nextAt: UInt64 = 0
+  fileprivate var isOver: Bool { place == nil && left.isEmpty }
 
   init() {}
 }
@@ -35,8 +36,10 @@ extension SchedulerWorker {
     let (holders, revision) = ended
     guard failure == nil, !holders.isEmpty, !machine.owned.isEmpty else { return false }
     let wall = WallClock.milliseconds()
+    // One that takes longer than the period comes to its end first.
     let isAgain =
-      now >= sweep.nextAt && holders.values.contains { wall - $0 < HolderSweep.lateness }
+      sweep.isOver && now >= sweep.nextAt
+      && holders.values.contains { wall - $0 < HolderSweep.lateness }
     if sweep.revision != revision || sweep.round != round || isAgain {
       (sweep.revision, sweep.round, sweep.nextAt) = (revision, round, now + HolderSweep.period)
       (sweep.left, sweep.place) = (Array(machine.owned), nil)

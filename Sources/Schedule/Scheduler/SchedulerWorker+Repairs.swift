@@ -33,7 +33,9 @@ extension SchedulerWorker {
   /// - Returns: false when the producer's queue is full.
   private func write(_ repair: ScheduleRepair, _ entry: ScheduledEntry?) -> Bool {
     let tag = Tag.restored(repair.source, epoch: member.epoch, repair.offset)
-    if let entry, entry.row.offset < repair.offset {
+    // Behind the tombstone of its own entry, a request would be released again.
+    let isEnding = machine.isEnding(repair.source.partition, repair.key)
+    if let entry, entry.row.offset < repair.offset, !isEnding {
       let isTaken = write(
         topics.schedule, key: Array(entry.key.utf8), Array(entry.value.utf8), as: tag)
       if isTaken { counters.add(.restored) }
@@ -42,7 +44,7 @@ extension SchedulerWorker {
     if entry == nil, let unreadable = repair.unreadable {
       return write(topics.schedule, key: unreadable.key, nil, unreadable.ends, as: tag)
     }
-    // The key has a newer record, or was removed.
+    // The key has a newer record, or was removed, or is about to be.
     member.completed(repair.source, epoch: member.epoch, repair.offset)
     return true
   }

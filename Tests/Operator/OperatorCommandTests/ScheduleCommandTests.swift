@@ -36,6 +36,24 @@ import Testing
     #expect(cancellation.by.contains("@"))
   }
 
+  @Test func `cancel says when it may be too late`() throws {
+    let fixture = try KafkaFixture(topics: [("schedule", 1)])
+    let context = try ScheduleCancelCommand.context([
+      "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
+      fixture.configuration.bootstrap,
+    ])
+    try fixture.produce(
+      fixture.name("schedule"), key: "a.b:production:order:1",
+      value: "S1\t1790000000000\t1780000000000\t\t\n{}")
+    let settings = try ScheduleCancelCommand.settings(context.values)
+    let late = #expect(throws: ServiceFailure.self) {
+      try ScheduleCancelCommand.run(settings, context)
+    }
+    #expect("\(late!)".contains("may have been sent"))
+    let record = try #require(try fixture.read(fixture.name("schedule"), count: 2).last)
+    #expect(record.value?.hasPrefix("C1\t") == true)
+  }
+
   @Test func `a request is named by its app`() throws {
     func settings(_ flags: [String]) throws -> ScheduleListCommand.Settings {
       try ScheduleListCommand.settings(

@@ -85,6 +85,37 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
+  func `the requests of all partitions are listed in the order of their times`(
+    _ kind: DatabaseKind
+  ) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    // More of one partition than are read at once.
+    let count = 10_050
+    let entries = (0..<count).map { Self.entry("a.b:production:\($0)", due: Int64($0 % 100)) }
+    try store.transaction { () throws(StoreError) in
+      try store.put(0, Array(entries[..<10_020]))
+      try store.put(7, Array(entries[10_020...]))
+      for partition in [0, 7] as [Int32] { try store.setPosition(partition, 1) }
+    }
+    var listed: [ScheduledEntry] = []
+    let reader = try TokenStoreReader(location)
+    try reader.forEachScheduled(withPrefix: "a.b:") { entry in
+      listed.append(entry)
+      return true
+    }
+    let sorted = entries.sorted { ($0.row.due, $0.key) < ($1.row.due, $1.key) }
+    #expect(listed.map(\.key) == sorted.map(\.key))
+    var first: [ExactText] = []
+    try reader.forEachScheduled(withPrefix: "") { entry in
+      first.append(entry.key)
+      return first.count < 3
+    }
+    #expect(first == sorted.prefix(3).map(\.key))
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
   func `entries are put, replaced, removed, and read in the order of their times`(
     _ kind: DatabaseKind
   ) throws {

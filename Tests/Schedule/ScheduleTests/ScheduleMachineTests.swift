@@ -141,10 +141,42 @@ import Testing
     #expect(loads == [1, 3, 5, 7] && releases == [1, 3, 5, 7])
   }
 
-  private func entry(_ key: ExactText, due: Int64) -> ScheduleMachine.Entry {
-    .init(
-      partition: 0, key: key,
-      row: ScheduleRow(offset: 0, identity: 1, kind: .request(due: due, written: 0)), content: "")
+  private func entry(
+    _ key: ExactText, due: Int64, identity: Int64 = 1, of partition: Int32 = 0
+  ) -> ScheduleMachine.Entry {
+    let row = ScheduleRow(
+      offset: 0, identity: identity, kind: .request(due: due, written: 0))
+    return .init(partition: partition, key: key, row: row, content: "")
+  }
+
+  /// Partition 0 has any number of entries that are due, and 1 has two.
+  @Test func `a partition whose log has no known end does not take the room of others`() {
+    var machine = ScheduleMachine(capacity: 40, bytes: 1_000, page: 10)
+    var left = [entry("x", due: 100_050, of: 1), entry("y", due: 108_000, of: 1)]
+    var (pages, released): (Int64, [ExactText]) = (0, [])
+    machine.begin([0, 1])
+    for now in stride(from: Int64(100_000), to: 110_000, by: 100) {
+      var isAsked = false
+      while let action = machine.next(now: now) {
+        switch action {
+        case .ask: isAsked = true
+        case .load(1, _, let through, let limit):
+          let found = left.filter { $0.row.due <= through }
+          left.removeFirst(found.count)
+          machine.loaded(1, found.map { ($0, 1) }, through: through, limit: limit)
+        case .load(let partition, _, let through, let limit):
+          pages += 1
+          let found = (0..<Int64(limit)).map { entry("\(pages) \($0)", due: 50_000 + pages) }
+          machine.loaded(partition, found.map { ($0, 1) }, through: through, limit: limit)
+        case .release(let slot):
+          released.append(machine.entry(slot).key)
+          machine.released(slot)
+        case .end(let slot): machine.ended(slot)
+        }
+      }
+      if isAsked { machine.answered([1: 0]) }
+    }
+    #expect(released == ["x", "y"] && pages == 1)
   }
 
   /// A machine in which "a" and "b" are released at 9,000 and wait for their tombstones, and "c" is due at 10,200.
@@ -168,7 +200,7 @@ import Testing
 
   @Test func `a released request whose key has a newer record by then needs no tombstone`() {
     var machine = withTombstones()
-    machine.stored(entry("b", due: 60_000), bytes: 1)
+    machine.stored(entry("b", due: 60_000, identity: 2), bytes: 1)
     var ended: [ExactText] = []
     while case .end(let slot)? = machine.next(now: 9_100) {
       ended.append(machine.entry(slot).key)
@@ -176,6 +208,27 @@ import Testing
     }
     #expect(ended == ["a"] && machine.isIdle)
     #expect(machine.count == 2, "a until its tombstone is read, and c")
+  }
+
+  /// As when a topic that was made anew gets it again, or what came behind it would hide it.
+  @Test func `a request whose record is written once more while it is under way is released once`()
+  {
+    var machine = withTombstones()
+    machine.stored(entry("a", due: 9_000), bytes: 1)
+    var ended: [ExactText] = []
+    while let action = machine.next(now: 9_100) {
+      guard case .end(let slot) = action else { continue }
+      ended.append(machine.entry(slot).key)
+      machine.ended(slot)
+      // That of "b" is read when its tombstone was written already, and is behind it.
+      machine.stored(entry(machine.entry(slot).key, due: 9_000), bytes: 1)
+    }
+    #expect(ended.sorted() == ["a", "b"] && machine.isIdle)
+    #expect(machine.isEnding(0, "a") && !machine.isEnding(0, "c"))
+    #expect(machine.count == 3, "until the tombstones are read")
+    machine.removed(0, "a")
+    machine.removed(0, "b")
+    #expect(machine.count == 1)
   }
 
   @Test func `the log's end is asked for before tombstones are written that take a while`() {

@@ -349,7 +349,9 @@ final class SchedulerModel: GroupProcess {
       guard !isDown(world), hasRoom(&world) else { return false }
       owed.removeAll { $0.partition == repair.partition && $0.offset == repair.offset }
       let entry = world.schedule.databases[place].entries[repair.partition][repair.key]
-      guard let entry, entry.row.offset < repair.offset else {
+      guard let entry, entry.row.offset < repair.offset,
+        !machine.isEnding(Int32(repair.partition), repair.key.exact)
+      else {
         member.completed(repair.partition, epoch: member.epoch, repair.offset)
         continue
       }

@@ -50,6 +50,11 @@ public enum ScheduleCancelCommand: Command {
     switch known {
     case .request(let request):
       let due = Timestamp.text(milliseconds: request.due)
+      // The schedule has a request for some seconds after it was sent.
+      guard cancellation.at <= request.due - notice else {
+        throw ServiceFailure(
+          "\(settings.key) may have been sent: its time is \(due). The cancellation is written")
+      }
       StandardOutput.line("cancelled \(settings.key), which waited for \(due)")
     case .cancellation(let earlier):
       let (time, by) = (Timestamp.text(milliseconds: earlier.at), TerminalText.plain(earlier.by))
@@ -60,6 +65,9 @@ public enum ScheduleCancelCommand: Command {
       )
     }
   }
+
+  /// What is cancelled so long before its time, in milliseconds, is not sent.
+  private static let notice: Int64 = 2_000
 
   /// What the schedule has for the request; nil if nothing.
   private static func known(
