@@ -117,4 +117,11 @@ import Testing
       #expect(ScheduleKey(text.exact) == nil, "\(text)")
     }
   }
+
+  /// Accents, the variant of an emoji, a tone of skin, a joiner: `Character` takes them together with what precedes.
+  @Test(arguments: ["\u{301}a", "\u{FE0F}", "\u{1F3FB}:b", "\u{200D}x"])
+  func `a key is read by its bytes, whatever mark its id begins with`(_ id: String) {
+    let key = ScheduleKey(app: "com.example.app", environment: .production, id: id.exact)
+    #expect(ScheduleKey(key.exact) == key)
+  }
 }
