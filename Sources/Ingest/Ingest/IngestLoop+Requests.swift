@@ -267,7 +267,7 @@ extension IngestLoop {
     var line = ReceiptLine(.deadLettered, at: WallClock.milliseconds())
     line.escapedID = id
     line.app = app
-    line.created = max(batch[position].timestamp, 0)
+    line.created = Self.created(batch[position].timestamp)
     scratch.removeAll()
     if !traceParent.isEmpty { CarriedFields.append(.traceParent, traceParent, to: &scratch) }
     if let campaign = reader.refusedCampaign {
@@ -289,8 +289,14 @@ extension IngestLoop {
     line.environment = request.environment
     line.lane = request.laneName
     line.carried = encoder.carried
-    line.created = max(batch[position].timestamp, 0)
+    line.created = Self.created(batch[position].timestamp)
     return line
+  }
+
+  /// What a receipt says of a record's timestamp, which its writer chose; 0 where that is no time in milliseconds since
+  /// 1970, with which nobody could read the receipt.
+  static func created(_ timestamp: Int64) -> Int64 {
+    OutsideTime.problem(timestamp) == nil ? timestamp : 0
   }
 
   private func add(_ line: ReceiptLine, _ letter: DeadLetter) {

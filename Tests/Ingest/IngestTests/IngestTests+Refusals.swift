@@ -31,6 +31,15 @@ extension IngestTests {
     #expect(envelope.created > OutsideTime.firstRecordTime)
     let receipts = try fixture.readAll(fixture.names.receipts).compactMap(\.value)
     #expect(receipts.count == 1 && receipts.first?.contains("seconds since 1970") == true)
+    #expect(try fixture.receipts(count: 1).map(\.created) == [nil], "one that can be read")
+  }
+
+  @Test func `a receipt has its record's time only if that is one`() {
+    #expect(IngestLoop.created(1_795_224_000_000) == 1_795_224_000_000)
+    // Unknown, in seconds, in microseconds.
+    for time: Int64 in [-1, 0, 1_795_224_000, 1_795_224_000_000_000] {
+      #expect(IngestLoop.created(time) == 0)
+    }
   }
 
   @Test
