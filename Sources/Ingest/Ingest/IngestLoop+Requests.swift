@@ -251,7 +251,7 @@ extension IngestLoop {
     counters.add(.badTokens)
     guard !request.id.isEmpty else { return true }
     var line = receiptLine(.deadLettered)
-    line.token = UnsafeRawBufferPointer(rebasing: request.tokens[index].prefix(600))
+    line.token = Self.beginning(of: request.tokens[index], 600)
     add(line, letter)
     return true
   }
@@ -330,6 +330,13 @@ extension IngestLoop {
   /// What a header may quote of a record, which may be of any length.
   private static func quoted(_ bytes: UnsafeRawBufferPointer) -> String {
     String(decoding: bytes.prefix(DeadLetterHeader.longest), as: UTF8.self)
+  }
+
+  /// At most so many bytes of a text, up to the end of a character: receipts are UTF-8.
+  static func beginning(of text: UnsafeRawBufferPointer, _ most: Int) -> UnsafeRawBufferPointer {
+    var end = min(text.count, most)
+    while end > 0, end < text.count, text[end] & 0xC0 == 0x80 { end -= 1 }
+    return UnsafeRawBufferPointer(rebasing: text[..<end])
   }
 
   /// Writes the record at hand to the dead letters, key and value as they came; false when it has to wait.

@@ -122,6 +122,20 @@ extension IngestTests {
     #expect(try fixture.committed() == 4)
   }
 
+  /// The API keeps only receipts that are UTF-8.
+  @Test func `the receipt about a long bad token can be read, whatever that consists of`() throws {
+    let fixture = try IngestFixture()
+    let token = "x" + String(repeating: "é", count: 400)
+    try fixture.produce(
+      fixture.names.requests, IngestFixture.request(#","id":"long""#, token: token))
+    let ingest = try fixture.start()
+    #expect(try fixture.read(fixture.names.deadLetters, count: 1).count == 1)
+    #expect(ingest.stop() == nil)
+    let receipt = try #require(try fixture.receipts(count: 1).first)
+    #expect(receipt.id == "long")
+    #expect(receipt.token?.utf8.count == 599 && token.hasPrefix(receipt.token ?? "-"))
+  }
+
   @Test func `ingest sends only the bad tokens of a good request to the dead letters`() throws {
     let fixture = try IngestFixture()
     let value =
