@@ -126,7 +126,7 @@ extension IngestLoop {
 
   private func perform(_ step: FanOut.Step) -> Bool {
     switch step {
-    case .refuse: refuse(refusal)
+    case .refuse: output.mayProduce() && refuse(refusal)
     case .broadcast: output.mayProduce() && broadcast()
     case .notify(let index): output.mayProduce() && notify(index)
     case .schedule: output.mayProduce() && schedule()

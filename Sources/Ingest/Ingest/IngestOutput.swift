@@ -47,7 +47,7 @@ final class IngestOutput {
   var oversized: [OversizedRecord] = []
   /// The max.message.bytes of such topics, as far as the cluster says.
   var sizeLimits: [String: String?] = [:]
-  /// Bytes of notifications that may be written before it is asked again whether there is room.
+  /// Bytes of notifications and dead letters that may be written before it is asked again whether there is room.
   private var credit = 0
   private var watch: ProducerWatch
   private var settled: [Int] = []
@@ -107,8 +107,8 @@ final class IngestOutput {
 
   // MARK: Notifications
 
-  /// Whether a further notification may be written now. What changes the answer from one notification to the next is
-  /// how many bytes wait: it is asked again after some of them.
+  /// Whether a further notification or dead letter may be written now. What changes the answer from one to the next is how
+  /// many bytes wait: it is asked again after some of them.
   func mayProduce() -> Bool {
     if credit > 0 { return true }
     let room = settings.maxInFlightBytes - producer.outstandingBytes
@@ -153,6 +153,7 @@ final class IngestOutput {
       topics.deadLetters, key: key, value: value, headers: letter.kafkaHeaders, tag: tag.number)
     switch result {
     case .queued:
+      credit -= key.count + (value?.count ?? 0)
       machine.expect()
       return true
     case .full: return false

@@ -122,6 +122,20 @@ extension IngestTests {
     #expect(try fixture.committed() == 4)
   }
 
+  /// Each letter has the whole request: those of one request can be a thousand times as large as it.
+  @Test func `dead letters, too, wait once as many bytes as may are under way`() throws {
+    let fixture = try IngestFixture()
+    let list = (0..<300).map { "\"z\($0)\"" }.joined(separator: ",")
+    try fixture.produce(
+      fixture.names.requests,
+      #"{"app":"com.example.app","payload":{"aps":{"alert":"x"}},"tokens":[\#(list)]}"#)
+    let ingest = try fixture.start(["--max-in-flight-bytes", "65536"])
+    #expect(try fixture.read(fixture.names.deadLetters, count: 300).count == 300)
+    #expect(ingest.counter("blocked") > 0)
+    #expect(ingest.stop() == nil)
+    #expect(try fixture.committed() == 1)
+  }
+
   /// The API keeps only receipts that are UTF-8.
   @Test func `the receipt about a long bad token can be read, whatever that consists of`() throws {
     let fixture = try IngestFixture()
