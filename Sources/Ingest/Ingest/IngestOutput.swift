@@ -14,6 +14,8 @@ import ServiceKit
 /// Owner: the ingest loop.
 final class IngestOutput {
   private static let mostCredit = 16 << 10
+  /// At this many records that wait to become dead letters, or shorter ones, nothing further is written.
+  private static let mostOversized = 64
 
   /// The topics that ingest writes, as the producer knows them.
   struct Topics {
@@ -112,7 +114,7 @@ final class IngestOutput {
   func mayProduce() -> Bool {
     if credit > 0 { return true }
     let room = settings.maxInFlightBytes - producer.outstandingBytes
-    guard room > 0 else { return false }
+    guard room > 0, oversized.count < Self.mostOversized else { return false }
     credit = min(room, Self.mostCredit)
     return true
   }
@@ -134,6 +136,7 @@ final class IngestOutput {
     case .full: return false
     case .refused(let error) where error.isOfSize:
       counters.add(counter)
+      credit -= key.count + value.count
       takeBack(topic, key: key, value: value, error)
       return true
     case .refused(let error):
@@ -151,15 +154,18 @@ final class IngestOutput {
     let tag = RecordTag(.ofRequest, slot: machine.slot)
     let result = producer.produce(
       topics.deadLetters, key: key, value: value, headers: letter.kafkaHeaders, tag: tag.number)
+    credit -= key.count + (value?.count ?? 0)
     switch result {
     case .queued:
-      credit -= key.count + (value?.count ?? 0)
       machine.expect()
       return true
     case .full: return false
     case .refused(let error):
-      failure = ServiceFailure("Kafka refuses dead letters: \(error)")
-      return false
+      guard error.isOfSize, takeBack(letter, key: key, value: value) else {
+        failure = ServiceFailure("Kafka refuses dead letters: \(error)")
+        return false
+      }
+      return true
     }
   }
 
