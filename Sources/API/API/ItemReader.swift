@@ -50,6 +50,7 @@ final class ItemReader {
     do throws(RequestError) {
       let request = try readNamed(bytes) { newID(idempotencyKey, number, isOnly) }
       try request.checkSendAt(received: WallClock.milliseconds())
+      if request.sendAt != nil { try request.checkMayWait() }
       return accept(request, key)
     } catch {
       let id = String(decoding: reader.refusedID, as: UTF8.self)

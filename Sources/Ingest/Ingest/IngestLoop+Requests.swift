@@ -174,6 +174,7 @@ extension IngestLoop {
     guard let sendAt = request.sendAt else { return min(released?.accepted ?? created, created) }
     let waits = SendTime.waits(
       sendAt, written: record.timestamp, requeuedAt: released?.requeuedAt, now: takenAt)
+    if waits, released == nil { try request.checkMayWait() }
     return waits ? nil : sendAt
   }
 

@@ -136,6 +136,27 @@ extension IngestTests {
     #expect(try fixture.committed() == 1)
   }
 
+  @Test
+  func `tokens beside their user do not wait in the schedule, where nobody asks whose they are`()
+    throws
+  {
+    let fixture = try IngestFixture()
+    let later = WallClock.milliseconds() / 1_000 + 3_600
+    let value =
+      #"{"app":"com.example.app","id":"x","user":"ann","tokens":["abcd"],"send_at":\#(later),"payload":{"aps":{"alert":"x"}}}"#
+    try fixture.produce(fixture.names.requests, value)
+    // One that the scheduler released, and whose time has not come by this clock.
+    try fixture.produce(
+      fixture.names.requests, value,
+      headers: [KafkaHeader("scheduled", "\(later * 1_000 - 3_600_000)")])
+    let ingest = try fixture.start()
+    let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
+    #expect(try fixture.read(fixture.names.schedule, count: 1).count == 1)
+    #expect(ingest.stop() == nil)
+    #expect(header(letter, "martlet-detail")?.hasPrefix("user: cannot be combined") == true)
+    #expect(try fixture.readAll(fixture.names.notifications(.first)).isEmpty)
+  }
+
   /// The API keeps only receipts that are UTF-8.
   @Test func `the receipt about a long bad token can be read, whatever that consists of`() throws {
     let fixture = try IngestFixture()
