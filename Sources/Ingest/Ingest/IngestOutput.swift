@@ -49,7 +49,7 @@ final class IngestOutput {
   var oversized: [OversizedRecord] = []
   /// The max.message.bytes of such topics, as far as the cluster says.
   var sizeLimits: [String: String?] = [:]
-  /// Bytes of notifications and dead letters that may be written before it is asked again whether there is room.
+  /// Bytes of what requests become that may be written before it is asked again whether there is room.
   private var credit = 0
   private var watch: ProducerWatch
   private var settled: [Int] = []
@@ -177,7 +177,9 @@ final class IngestOutput {
   /// A line for the request at hand.
   func add(_ line: ReceiptLine) {
     machine.expect()
+    let before = receipts.lines.count
     receipts.append(line, for: machine.slot, now: MonotonicClock.milliseconds())
+    credit -= receipts.lines.count - before
   }
 
   /// The same for a line that is written already.
