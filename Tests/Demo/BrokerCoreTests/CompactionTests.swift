@@ -79,6 +79,24 @@ import Testing
     #expect(all().first.map { $0.name == "gone" && $0.isTombstone } == true)
   }
 
+  @Test mutating func `a producer whose newest batches are compacted goes on after a restart`()
+    throws
+  {
+    desk.create("t", ["cleanup.policy": "compact"])
+    func batch(_ sequence: Int32) -> [UInt8] {
+      Batches.batch([("k", "v")], producer: 7, epoch: 0, sequence: sequence)
+    }
+    var again = Desk(seed: 2)
+    for entry in desk.node.journal { _ = again.node.restore(entry[...]) }
+    // Of its batches 0 to 4 only the first is left.
+    let header = try #require(BatchHeader(batch(0)[...]))
+    again.node.restore(SegmentID(log: again.node.logs[0], base: 0), [header], at: again.now)
+    #expect(again.produce("t", batch(0))["BaseOffset"] == 0)
+    #expect(again.produce("t", batch(5))["Error"].int == 0)
+    #expect(again.produce("t", batch(7))["Error"] == 45)
+    #expect(again.produce("t", batch(6))["Error"].int == 0)
+  }
+
   @Test mutating func `young segments are left alone`() {
     desk.create(
       "t",
