@@ -228,6 +228,14 @@ import Testing
     #expect(committed().list.isEmpty)
   }
 
+  @Test(.timeLimit(.minutes(1)))
+  mutating func `a request about one of many groups does not take the time of all`() {
+    desk.create("t")
+    var refused = 0
+    for number in 0..<20_000 where commit(1, group: "g\(number)") != 0 { refused += 1 }
+    #expect(refused == 0)
+  }
+
   @Test mutating func `a deletion that cannot be recorded is refused`() {
     desk.create("t")
     #expect(commit(5) == 0)
