@@ -139,10 +139,11 @@ extension PartitionLog {
     let old = segments[place]
     var new = Segment(
       id: .init(log: id, base: old.id.base, revision: old.id.revision + 1), end: old.end,
-      newestTime: old.newestTime, began: old.began)
+      began: old.began)
     for batch in batches {
       guard let header = BatchHeader(batch[...]) else { continue }
       new.extend(header.baseOffset, batch.count)
+      new.newestTime = max(new.newestTime, header.newestTime)
     }
     if new.size > 0 { try storage.append(Array(batches.joined()), [], to: new.id) }
     storage.remove(old.id)

@@ -97,6 +97,18 @@ import Testing
     #expect(again.produce("t", batch(6))["Error"].int == 0)
   }
 
+  @Test mutating func `a time is looked up among the records that are left`() {
+    desk.create("t", ["cleanup.policy": "compact", "segment.bytes": "1024"])
+    _ = desk.produce("t", Batches.batch([("a", "x"), ("b", "x")], time: 1_000))
+    for _ in 0..<40 {
+      _ = desk.produce("t", Batches.batch([("b", "0123456789")], time: 5_000))
+    }
+    #expect(compact() == 1)
+    let asked: Value = ["Index": 0, "LeaderEpoch": -1, "Time": 1_001]
+    let answer = desk.answer(2, ["Topics": [["Name": "t", "Partitions": [asked]]]])
+    #expect(answer["Topics"].list[0]["Partitions"].list[0]["Time"] == 5_000)
+  }
+
   @Test mutating func `young segments are left alone`() {
     desk.create(
       "t",
