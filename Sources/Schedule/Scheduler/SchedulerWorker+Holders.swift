@@ -52,7 +52,7 @@ extension SchedulerWorker {
     let isDone = withDatabase(now) { () throws(StoreError) in
       entries = try store.due(
         place.partition, through: ScheduleRow.never - 1, after: place.due, place.key,
-        limit: HolderSweep.page)
+        limit: HolderSweep.page, areAllMeant: true)
     }
     guard isDone else { return false }
     for entry in entries where !entry.row.isCancellation {

@@ -155,7 +155,9 @@ extension SchedulerWorker {
       case .campaign(let tag): campaigns.acknowledged(tag)
       case .deadLetter(let repair, let epoch):
         if epoch == member.epoch { owed.repairs.append(repair) }
-      case .request, .tombstone, .activity, .late, .again: break
+      case .again(let partition, let key, let round):
+        wroteAgain(key, of: partition, to: answer.partition, round: round)
+      case .request, .tombstone, .activity, .late: break
       }
     }
   }

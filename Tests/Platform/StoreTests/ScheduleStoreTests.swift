@@ -189,10 +189,24 @@ import Testing
       try store.unwritten(3, after: "a.b:production:x", limit: 9).map(\.key)
         == ["a.b:production:y"])
     #expect(try store.unwritten(4, after: "", limit: 9).isEmpty)
+    // Nothing of it is released from where it was.
+    #expect(try store.due(3, through: 100, after: .min, "", limit: 9).isEmpty)
+    let all = try store.due(3, through: 100, after: .min, "", limit: 9, areAllMeant: true)
+    #expect(all.count == 2)
     // One was written and read back; then the partition is begun again.
     try store.put(3, [Self.entry("a.b:production:x", due: 40, offset: 0)])
     try store.startOver(3)
     #expect(try store.unwritten(3, after: "", limit: 9).map(\.key) == ["a.b:production:y"])
     #expect(try store.entryCount(3) == 1)
+    // The new topic has it in another partition, and has no partition 3.
+    try store.put(4, [Self.entry("a.b:production:y", due: 40, offset: 9)])
+    try store.setPosition(4, 10)
+    try store.forget(3)
+    #expect(try store.partitions() == [3, 4], "something of it is left")
+    try store.removeUnwritten(3, "a.b:production:y")
+    try store.removeUnwritten(4, "a.b:production:y")
+    try store.forget(3)
+    #expect(try store.partitions() == [4] && store.entryCount(3) == 0)
+    #expect(try store.entryCount(4) == 2, "what was read stays")
   }
 }
