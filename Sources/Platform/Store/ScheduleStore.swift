@@ -9,6 +9,8 @@ public struct ScheduledEntry: Equatable, Sendable {
   public let row: ScheduleRow
   /// The record's value.
   public let value: String
+  /// The approximate memory size in bytes.
+  public var bytes: Int { key.utf8.count + value.utf8.count + 200 }
 
   public init(key: ExactText, row: ScheduleRow, value: String) {
     (self.key, self.row, self.value) = (key, row, value)
@@ -41,12 +43,11 @@ public final class ScheduleStore {
     delete = try database.prepare("DELETE FROM schedule WHERE partition = ?1 AND key = ?2")
     deleteUnwritten = try database.prepare(
       "DELETE FROM schedule WHERE partition = ?1 AND key = ?2 AND record_offset < 0")
-    page = try database.prepare(
-      """
+    let rows = """
       SELECT \(Self.columns) FROM schedule
       WHERE partition = ?1 AND due <= ?2 AND (due, key) > (?3, ?4) AND record_offset >= ?6
       ORDER BY due, key LIMIT ?5
-      """)
+      """
     selectPosition = try database.prepare(
       "SELECT next_offset FROM schedule_positions WHERE partition = ?1")
     upsertPosition = try database.prepare(
@@ -56,8 +57,19 @@ public final class ScheduleStore {
       """)
     if case .postgres(let server) = database {
       many = try ManyScheduled(server)
+      // Its answer is in memory as a whole: no row is sent before which there are bytes enough.
+      page = try database.prepare(
+        """
+        SELECT \(Self.columns) FROM (
+          SELECT found.*,
+            sum(octet_length(value)) OVER (ORDER BY due, key ROWS UNBOUNDED PRECEDING)
+              - octet_length(value) AS bytes_before
+          FROM (\(rows)) AS found
+        ) AS page WHERE bytes_before < ?7 ORDER BY due, key
+        """)
     } else {
       many = nil
+      page = try database.prepare(rows)
     }
   }
 
@@ -125,11 +137,13 @@ public final class ScheduleStore {
   /// Entries of a partition that are due until a time (milliseconds since the epoch), in the order of time and key: those
   /// that follow a place in that order.
   ///
-  /// - Parameter areAllMeant: also those that are not on the topic (`unwritten`). They are not to be released: what is
-  ///   written may come to stand in another partition, and is released there.
+  /// - Parameters:
+  ///   - bytes: the entry with which all have so many bytes or more is the last one.
+  ///   - areAllMeant: also those that are not on the topic (`unwritten`). They are not to be released: what is written
+  ///     may come to stand in another partition, and is released there.
   public func due(
     _ partition: Int32, through: Int64, after due: Int64, _ key: ExactText, limit: Int,
-    areAllMeant: Bool = false
+    bytes: Int = .max, areAllMeant: Bool = false
   ) throws(StoreError) -> [ScheduledEntry] {
     page.bind(1, Int64(partition))
     page.bind(2, through)
@@ -137,7 +151,8 @@ public final class ScheduleStore {
     page.bind(4, key.text)
     page.bind(5, Int64(limit))
     page.bind(6, areAllMeant ? Int64.min : 0)
-    return try page.scheduledEntries()
+    if many != nil { page.bind(7, Int64(bytes)) }
+    return try page.scheduledEntries(bytes: bytes)
   }
 
   /// Requests of a partition that were written, or read as handed back, after a time (milliseconds since the epoch).
@@ -316,10 +331,19 @@ extension Statement {
       value: value)
   }
 
-  /// Those of all rows.
-  func scheduledEntries() throws(StoreError) -> [ScheduledEntry] {
+  /// Those of all rows, or of the first ones that have so many bytes.
+  func scheduledEntries(bytes: Int = .max) throws(StoreError) -> [ScheduledEntry] {
     var entries: [ScheduledEntry] = []
-    while try next() { entries.append(scheduledEntry) }
+    var sum = 0
+    while try next() {
+      let entry = scheduledEntry
+      entries.append(entry)
+      sum += entry.bytes
+      if sum >= bytes {
+        reset()
+        break
+      }
+    }
     return entries
   }
 }

@@ -45,18 +45,21 @@ extension SchedulerWorker {
     _ partition: Int32, _ after: Machine.Place, _ through: Int64, _ limit: Int, _ now: UInt64
   ) -> Bool {
     var entries: [ScheduledEntry] = []
+    let room = machine.bytesLeft
     let isDone = withDatabase(now) { () throws(StoreError) in
       entries = try store.due(
-        partition, through: through, after: after.due, after.key, limit: limit)
+        partition, through: through, after: after.due, after.key, limit: limit, bytes: room)
     }
     guard isDone else {
       // The entries in memory are still released.
       machine.notLoaded(until: WallClock.milliseconds() + Int64(Self.databasePause))
       return true
     }
+    // A page that was cut is a full one: there may be more.
+    let isCut = entries.reduce(0) { $0 + $1.bytes } >= room
     machine.loaded(
       partition, entries.map { ($0.machineEntry(partition), $0.bytes) }, through: through,
-      limit: limit)
+      limit: isCut ? entries.count : limit)
     return true
   }
 

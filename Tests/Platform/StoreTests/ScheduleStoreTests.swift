@@ -173,6 +173,23 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
+  func `a page ends with the entry that reaches its bytes`(kind: DatabaseKind) throws {
+    let folder = TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
+    let store = try ScheduleStore(TokenStore(try kind.location(in: folder), now: 1))
+    let value = "S1\n" + String(repeating: "x", count: 1_000)
+    let keys: [ExactText] = ["a.b:production:a", "a.b:production:b", "a.b:production:c"]
+    try store.put(3, keys.map { Self.entry($0, due: 40, value: value) })
+    func page(after key: ExactText, bytes: Int) throws -> [ExactText] {
+      try store.due(3, through: 100, after: 40, key, limit: 10, bytes: bytes).map(\.key)
+    }
+    #expect(try page(after: "", bytes: 1) == [keys[0]])
+    #expect(try page(after: "", bytes: 1_500) == Array(keys[..<2]))
+    #expect(try page(after: keys[1], bytes: 1_500) == [keys[2]])
+    #expect(try page(after: "", bytes: .max) == keys)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
   func `what a new topic does not have stays until it was written there`(kind: DatabaseKind) throws
   {
     let folder = TemporaryFolder()
