@@ -14,14 +14,16 @@ extension SchedulerWorker {
   /// - Returns: the number of actions performed; `actionsATurn` if there are more.
   func act(_ now: UInt64) -> Int {
     guard failure == nil else { return 0 }
-    guard writeDeadLetters(), restore(now), writeAgain(now) else { return 0 }
+    // What of it waits for the database or for room is tried again in the next turn. Nothing in memory waits for it.
+    if writeDeadLetters() { restore(now) }
+    guard writeAgain(now) else { return 0 }
     if machine.hasClockGoneBack {
       let isDone = withDatabase(now) { () throws(StoreError) in
         for partition in machine.owned { try mendTimes(partition) }
       }
-      guard isDone else { return 0 }
-      machine.reload()
+      if isDone { machine.reload() }
     }
+    guard failure == nil else { return 0 }
     let wall = WallClock.milliseconds()
     for count in 0..<Self.actionsATurn {
       guard let action = machine.next(now: wall) else { return count }
