@@ -193,6 +193,24 @@ public enum ScheduleView {
     return found.key != known.key || found.identity != known.identity
   }
 
+  /// Whether what was written again for a partition stands in another one, as the topic has another number of them.
+  ///
+  /// - Parameter place: the partition that the broker tells; negative for none.
+  public static func isMoved(from partition: Int32, to place: Int32) -> Bool {
+    place >= 0 && place != partition
+  }
+
+  /// The partitions that the database knows and the topic does not have any more; nil if the count cannot be right,
+  /// since a partition beyond it is assigned.
+  ///
+  /// - Parameters:
+  ///   - owned: the partitions that this process is assigned.
+  ///   - count: how many the topic has.
+  public static func gone(known: [Int32], owned: [Int32], count: Int) -> [Int32]? {
+    guard count > 0, owned.allSatisfy({ Int($0) < count }) else { return nil }
+    return known.filter { Int($0) >= count }
+  }
+
   /// When a request is released. A request that ingest has handed back waits for as long as it is early by ingest's
   /// clock, at least a second and at most five minutes, and is then tried again.
   ///

@@ -111,6 +111,22 @@ public final class KafkaAdmin {
     try client!.watermarks(partition, timeoutMilliseconds: timeoutMilliseconds)
   }
 
+  /// The watermarks of those of these partitions for which they can be found out. A leader that does not answer within
+  /// the time takes the answers of all others with it: ask for the partitions of one leader (`leaders`).
+  public func knownWatermarks(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int32
+  ) -> [TopicPartition: Watermarks] {
+    let low = client!.offsets(
+      partitions, at: Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds: timeoutMilliseconds)
+    let high = client!.offsets(
+      Array(low.keys), at: Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds: timeoutMilliseconds)
+    var found: [TopicPartition: Watermarks] = [:]
+    for (partition, end) in high {
+      found[partition] = Watermarks(low: low[partition] ?? end, high: end)
+    }
+    return found
+  }
+
   /// The committed offsets of a group. Does not join it.
   public func groupOffsets(
     _ group: String, _ partitions: [TopicPartition], timeoutMilliseconds: Int32

@@ -9,6 +9,8 @@ public struct ScheduledEntry: Equatable, Sendable {
   public let row: ScheduleRow
   /// The record's value.
   public let value: String
+  /// The approximate memory size in bytes.
+  public var bytes: Int { key.utf8.count + value.utf8.count + 200 }
 
   public init(key: ExactText, row: ScheduleRow, value: String) {
     (self.key, self.row, self.value) = (key, row, value)
@@ -22,6 +24,7 @@ public final class ScheduleStore {
   private let select: Statement
   private let upsert: Statement
   private let delete: Statement
+  private let deleteUnwritten: Statement
   private let page: Statement
   private let anywhere: ScheduleQueries
   private let selectPosition: Statement
@@ -38,11 +41,13 @@ public final class ScheduleStore {
     upsert = try database.prepare(
       "INSERT INTO schedule VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \(Self.replaces)")
     delete = try database.prepare("DELETE FROM schedule WHERE partition = ?1 AND key = ?2")
-    page = try database.prepare(
-      """
+    deleteUnwritten = try database.prepare(
+      "DELETE FROM schedule WHERE partition = ?1 AND key = ?2 AND record_offset < 0")
+    let rows = """
       SELECT \(Self.columns) FROM schedule
-      WHERE partition = ?1 AND due <= ?2 AND (due, key) > (?3, ?4) ORDER BY due, key LIMIT ?5
-      """)
+      WHERE partition = ?1 AND due <= ?2 AND (due, key) > (?3, ?4) AND record_offset >= ?6
+      ORDER BY due, key LIMIT ?5
+      """
     selectPosition = try database.prepare(
       "SELECT next_offset FROM schedule_positions WHERE partition = ?1")
     upsertPosition = try database.prepare(
@@ -52,8 +57,19 @@ public final class ScheduleStore {
       """)
     if case .postgres(let server) = database {
       many = try ManyScheduled(server)
+      // Its answer is in memory as a whole: no row is sent before which there are bytes enough.
+      page = try database.prepare(
+        """
+        SELECT \(Self.columns) FROM (
+          SELECT found.*,
+            sum(octet_length(value)) OVER (ORDER BY due, key ROWS UNBOUNDED PRECEDING)
+              - octet_length(value) AS bytes_before
+          FROM (\(rows)) AS found
+        ) AS page WHERE bytes_before < ?7 ORDER BY due, key
+        """)
     } else {
       many = nil
+      page = try database.prepare(rows)
     }
   }
 
@@ -120,15 +136,23 @@ public final class ScheduleStore {
 
   /// Entries of a partition that are due until a time (milliseconds since the epoch), in the order of time and key: those
   /// that follow a place in that order.
+  ///
+  /// - Parameters:
+  ///   - bytes: the entry with which all have so many bytes or more is the last one.
+  ///   - areAllMeant: also those that are not on the topic (`unwritten`). They are not to be released: what is written
+  ///     may come to stand in another partition, and is released there.
   public func due(
-    _ partition: Int32, through: Int64, after due: Int64, _ key: ExactText, limit: Int
+    _ partition: Int32, through: Int64, after due: Int64, _ key: ExactText, limit: Int,
+    bytes: Int = .max, areAllMeant: Bool = false
   ) throws(StoreError) -> [ScheduledEntry] {
     page.bind(1, Int64(partition))
     page.bind(2, through)
     page.bind(3, due)
     page.bind(4, key.text)
     page.bind(5, Int64(limit))
-    return try page.scheduledEntries()
+    page.bind(6, areAllMeant ? Int64.min : 0)
+    if many != nil { page.bind(7, Int64(bytes)) }
+    return try page.scheduledEntries(bytes: bytes)
   }
 
   /// Requests of a partition that were written, or read as handed back, after a time (milliseconds since the epoch).
@@ -153,7 +177,7 @@ public final class ScheduleStore {
     return try statement.scheduledEntries().first
   }
 
-  /// The campaigns of a partition.
+  /// The campaigns of a partition that are on its topic.
   public func campaigns(_ partition: Int32) throws(StoreError) -> [ScheduledEntry] {
     try due(
       partition, through: ScheduleRow.never, after: ScheduleRow.never - 1, "", limit: .max)
@@ -211,6 +235,33 @@ public final class ScheduleStore {
     statement.bind(2, key.text)
     statement.bind(3, Int64(limit))
     return try statement.scheduledEntries()
+  }
+
+  /// What was to be written to a partition's topic again stands in another partition now.
+  public func removeUnwritten(_ partition: Int32, _ key: ExactText) throws(StoreError) {
+    deleteUnwritten.bind(1, Int64(partition))
+    deleteUnwritten.bind(2, key.text)
+    try deleteUnwritten.run()
+  }
+
+  /// The partitions of which the database has, or had, anything.
+  public func partitions() throws(StoreError) -> [Int32] {
+    let statement = try store.database.prepare(
+      "SELECT partition FROM schedule_positions ORDER BY partition")
+    var partitions: [Int32] = []
+    while try statement.next() {
+      if let number = statement.integer(0).flatMap({ Int32(exactly: $0) }) {
+        partitions.append(number)
+      }
+    }
+    return partitions
+  }
+
+  /// Forgets a partition that its topic does not have any more, once nothing of it is left.
+  public func forget(_ partition: Int32) throws(StoreError) {
+    try store.database.execute(
+      "DELETE FROM schedule_positions WHERE partition = \(partition)"
+        + " AND NOT EXISTS (SELECT 1 FROM schedule WHERE partition = \(partition))")
   }
 
   /// A partition has been read to its end since it was begun anew.
@@ -280,10 +331,19 @@ extension Statement {
       value: value)
   }
 
-  /// Those of all rows.
-  func scheduledEntries() throws(StoreError) -> [ScheduledEntry] {
+  /// Those of all rows, or of the first ones that have so many bytes.
+  func scheduledEntries(bytes: Int = .max) throws(StoreError) -> [ScheduledEntry] {
     var entries: [ScheduledEntry] = []
-    while try next() { entries.append(scheduledEntry) }
+    var sum = 0
+    while try next() {
+      let entry = scheduledEntry
+      entries.append(entry)
+      sum += entry.bytes
+      if sum >= bytes {
+        reset()
+        break
+      }
+    }
     return entries
   }
 }

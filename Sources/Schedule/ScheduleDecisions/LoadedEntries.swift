@@ -57,10 +57,14 @@ struct LoadedEntries: Sendable {
   ///   - bytes: the most bytes of all.
   init(capacity: Int, bytes: Int) { (self.capacity, capacityBytes) = (capacity, bytes) }
 
-  /// Whether there is room for so many entries. The bytes are looked at before, not after them.
+  /// Whether there is room for so many entries. The bytes are looked at before, not after them: of a page there are no
+  /// more than `bytesLeft`, and the rest of the last entry.
   func hasRoom(for more: Int) -> Bool {
     count - countReleased + more <= capacity && bytes < capacityBytes
   }
+
+  /// The bytes that may be loaded, at least one.
+  var bytesLeft: Int { max(1, capacityBytes - bytes) }
 
   /// Whether seven eighths of the bytes are used.
   var isNearlyFull: Bool { bytes > capacityBytes / 8 * 7 }

@@ -189,7 +189,12 @@ public struct ScheduleMachine: Sendable {
 
   // MARK: What the database had
 
+  /// How many bytes a page that is loaded now may have: it ends with the entry that reaches them.
+  public var bytesLeft: Int { entries.bytesLeft }
+
   /// The answer to `load`: its entries with their sizes, in order.
+  ///
+  /// - Parameter limit: that of the action, or how many were found where there may be more: the page was cut.
   public mutating func loaded(
     _ partition: Int32, _ found: [(entry: Entry, bytes: Int)], through: Int64, limit: Int
   ) {
@@ -250,9 +255,9 @@ public struct ScheduleMachine: Sendable {
   }
 
   private mutating func nextLoad(_ now: Int64) -> Action? {
-    // Called for each action, with possibly hundreds of partitions. Loading waits until a whole page fits: filling up
-    // one entry at a time would cost a query for each.
-    guard entries.hasRoom(for: page), now >= loadNotBefore,
+    // Called for each action, with possibly hundreds of partitions. Loading waits until a whole page fits, or an eighth
+    // of the bytes: filling up one entry at a time would cost a query for each.
+    guard entries.hasRoom(for: page), !entries.isNearlyFull, now >= loadNotBefore,
       now + Self.ahead / 2 > leastLoaded
     else { return nil }
     var (least, isAnyHeld): (Int?, Bool) = (nil, false)

@@ -17,9 +17,6 @@ extension ScheduledEntry {
     return ScheduledEntry(key: key, row: row, value: value)
   }
 
-  /// The approximate memory size in bytes.
-  var bytes: Int { key.utf8.count + value.utf8.count + 200 }
-
   func machineEntry(_ partition: Int32) -> ScheduleMachine.Entry {
     .init(partition: partition, key: key, row: row, content: value)
   }

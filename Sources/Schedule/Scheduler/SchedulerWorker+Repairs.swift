@@ -12,10 +12,10 @@ import Store
 
 /// Schedule records that cannot be read, or that took the place of the record that counts.
 extension SchedulerWorker {
-  /// Rewrites the records that count and that compaction would remove; false when that has to continue later.
+  /// Rewrites the records that count and that compaction would remove; what it cannot now it does when it is called again.
   ///
   /// Waits until the partition has been read to its end: during a new reading the database has outdated records.
-  func restore(_ now: UInt64) -> Bool {
+  func restore(_ now: UInt64) {
     for index in owed.repairs.indices.reversed()
     where machine.isCaughtUp(owed.repairs[index].source.partition) {
       let repair = owed.repairs[index]
@@ -23,10 +23,9 @@ extension SchedulerWorker {
       let isFound = withDatabase(now) { () throws(StoreError) in
         entry = try store.entries(repair.source.partition, [repair.key])[repair.key]
       }
-      guard isFound, write(repair, entry) else { return false }
+      guard isFound, write(repair, entry) else { return }
       owed.repairs.remove(at: index)
     }
-    return true
   }
 
   /// - Parameter entry: the entry that counts for the key.

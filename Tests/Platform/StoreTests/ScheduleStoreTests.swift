@@ -173,6 +173,23 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
+  func `a page ends with the entry that reaches its bytes`(kind: DatabaseKind) throws {
+    let folder = TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
+    let store = try ScheduleStore(TokenStore(try kind.location(in: folder), now: 1))
+    let value = "S1\n" + String(repeating: "x", count: 1_000)
+    let keys: [ExactText] = ["a.b:production:a", "a.b:production:b", "a.b:production:c"]
+    try store.put(3, keys.map { Self.entry($0, due: 40, value: value) })
+    func page(after key: ExactText, bytes: Int) throws -> [ExactText] {
+      try store.due(3, through: 100, after: 40, key, limit: 10, bytes: bytes).map(\.key)
+    }
+    #expect(try page(after: "", bytes: 1) == [keys[0]])
+    #expect(try page(after: "", bytes: 1_500) == Array(keys[..<2]))
+    #expect(try page(after: keys[1], bytes: 1_500) == [keys[2]])
+    #expect(try page(after: "", bytes: .max) == keys)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
   func `what a new topic does not have stays until it was written there`(kind: DatabaseKind) throws
   {
     let folder = TemporaryFolder()
@@ -189,10 +206,24 @@ import Testing
       try store.unwritten(3, after: "a.b:production:x", limit: 9).map(\.key)
         == ["a.b:production:y"])
     #expect(try store.unwritten(4, after: "", limit: 9).isEmpty)
+    // Nothing of it is released from where it was.
+    #expect(try store.due(3, through: 100, after: .min, "", limit: 9).isEmpty)
+    let all = try store.due(3, through: 100, after: .min, "", limit: 9, areAllMeant: true)
+    #expect(all.count == 2)
     // One was written and read back; then the partition is begun again.
     try store.put(3, [Self.entry("a.b:production:x", due: 40, offset: 0)])
     try store.startOver(3)
     #expect(try store.unwritten(3, after: "", limit: 9).map(\.key) == ["a.b:production:y"])
     #expect(try store.entryCount(3) == 1)
+    // The new topic has it in another partition, and has no partition 3.
+    try store.put(4, [Self.entry("a.b:production:y", due: 40, offset: 9)])
+    try store.setPosition(4, 10)
+    try store.forget(3)
+    #expect(try store.partitions() == [3, 4], "something of it is left")
+    try store.removeUnwritten(3, "a.b:production:y")
+    try store.removeUnwritten(4, "a.b:production:y")
+    try store.forget(3)
+    #expect(try store.partitions() == [4] && store.entryCount(3) == 0)
+    #expect(try store.entryCount(4) == 2, "what was read stays")
   }
 }

@@ -149,6 +149,40 @@ import Testing
     return .init(partition: partition, key: key, row: row, content: "")
   }
 
+  @Test func `a page ends where the bytes end, and what is behind it is loaded later`() {
+    var machine = ScheduleMachine(capacity: 100, bytes: 1_000, page: 10)
+    let stored = (10..<30).map { entry("k\($0)", due: 5_000) }
+    var (released, underWay): ([ExactText], [Int]) = ([], [])
+    var most = 0
+    machine.begin([0])
+    for now in stride(from: Int64(10_000), to: 20_000, by: 100) {
+      while let action = machine.next(now: now) {
+        switch action {
+        case .ask: machine.answered([0: 0])
+        case .load(_, let after, let through, let limit):
+          let room = machine.bytesLeft
+          let rest = stored.filter { ($0.row.due, $0.key) > (after.due, after.key) }
+          let page = Array(rest.prefix(min(limit, (room + 299) / 300)))
+          machine.loaded(
+            0, page.map { ($0, 300) }, through: through,
+            limit: page.count * 300 >= room ? page.count : limit)
+          most = max(most, machine.count)
+        case .release(let slot):
+          released.append(machine.entry(slot).key)
+          underWay.append(slot)
+        case .end(let slot):
+          let key = machine.entry(slot).key
+          machine.ended(slot)
+          machine.removed(0, key)
+        }
+      }
+      for slot in underWay { machine.released(slot) }
+      underWay = []
+    }
+    #expect(released == stored.map(\.key))
+    #expect(most == 4, "the last one reaches the bound")
+  }
+
   /// Partition 0 has any number of entries that are due, and 1 has two.
   @Test func `a partition whose log has no known end does not take the room of others`() {
     var machine = ScheduleMachine(capacity: 40, bytes: 1_000, page: 10)

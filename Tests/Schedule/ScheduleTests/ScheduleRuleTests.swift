@@ -15,6 +15,15 @@ import Testing
     .value(.request(due: due, written: written), identity: identity)
   }
 
+  @Test func `partitions are gone beyond the count of a topic, if that can be right`() {
+    #expect(ScheduleView.gone(known: [0, 1, 2, 5], owned: [0], count: 2) == [2, 5])
+    #expect(ScheduleView.gone(known: [0, 1], owned: [0], count: 2) == [])
+    #expect(ScheduleView.gone(known: [0, 1, 2], owned: [0, 2], count: 2) == nil)
+    #expect(ScheduleView.gone(known: [0, 1], owned: [], count: 0) == nil)
+    #expect(ScheduleView.isMoved(from: 3, to: 0) && !ScheduleView.isMoved(from: 3, to: 3))
+    #expect(!ScheduleView.isMoved(from: 3, to: -1), "nobody says where it stands")
+  }
+
   @Test func `a later request with the same key replaces the earlier one`() {
     let row = ScheduleRow(offset: 11, identity: 3, kind: .request(due: 7_000, written: 150))
     let later = Self.request(due: 7_000, written: 150, identity: 3)

@@ -280,9 +280,9 @@ final class SchedulerModel: GroupProcess {
   // MARK: What is due
 
   private func act(_ world: inout World) {
-    guard restore(&world), writeAgain(&world) else { return }
-    if machine.hasClockGoneBack {
-      guard !isDown(world) else { return }
+    restore(&world)
+    guard writeAgain(&world) else { return }
+    if machine.hasClockGoneBack, !isDown(world) {
       for partition in machine.owned { mendTimes(Int(partition), &world) }
       machine.reload()
     }
@@ -344,9 +344,9 @@ final class SchedulerModel: GroupProcess {
   }
 
   /// Writes again what counts and would be dropped by compaction.
-  private func restore(_ world: inout World) -> Bool {
+  private func restore(_ world: inout World) {
     for repair in owed where machine.isCaughtUp(Int32(repair.partition)) {
-      guard !isDown(world), hasRoom(&world) else { return false }
+      guard !isDown(world), hasRoom(&world) else { return }
       owed.removeAll { $0.partition == repair.partition && $0.offset == repair.offset }
       let entry = world.schedule.databases[place].entries[repair.partition][repair.key]
       guard let entry, entry.row.offset < repair.offset,
@@ -359,7 +359,6 @@ final class SchedulerModel: GroupProcess {
         .record(.init(key: repair.key, value: entry.value), partition: repair.partition),
         .restored(partition: repair.partition, epoch: member.epoch, repair.offset), &world)
     }
-    return true
   }
 
   /// Writes what a new topic does not have; nothing is released before.

@@ -43,10 +43,8 @@ extension Pool {
       return true
     }
     if failure.cause != .unprocessed {
-      let (now, wall) = (work.turn.now, work.turn.wall)
-      work.tell(slot) {
-        $0.noteFailure(on: connectionSet.connections[index], now: now, wall: wall)
-      }
+      let now = work.turn.now
+      work.tell(slot) { $0.noteFailure(on: connectionSet.connections[index], now: now) }
     }
     if failure.isOfAddress {
       work.tell(slot) { $0.noteRefusal(token: connectionSet.connections[index].token) }
