@@ -62,12 +62,9 @@ public struct KafkaProperties: Sendable, Equatable {
   private static func put(
     _ list: inout [Property], _ name: Substring, _ value: String, _ source: SettingSource
   ) {
-    let property = Property(name: String(name), value: value, source: source)
-    if let index = list.firstIndex(where: { $0.name == property.name }) {
-      list[index] = property
-    } else {
-      list.append(property)
-    }
+    // At the end: librdkafka has two names for some properties, and the one that is set last counts.
+    list.removeAll { $0.name == name }
+    list.append(Property(name: String(name), value: value, source: source))
   }
 
   /// Every property with its passed-through name, such as `kafka.consumer.check.crcs`.
