@@ -41,9 +41,8 @@ public struct KafkaProperties: Sendable, Equatable {
 
   /// True if a property's value must never be printed.
   public static func isSecret(_ name: String) -> Bool {
-    ["password", "secret", "pem", "ssl_key", "ssl.key", "token", "sasl.jaas"].contains {
-      name.contains($0)
-    }
+    ["password", "passphrase", "secret", "pem", "ssl_key", "ssl.key", "token", "sasl.jaas"]
+      .contains { name.contains($0) }
   }
 
   /// Adds a passed-through setting such as `kafka.consumer.fetch.wait.max.ms`; a later value of
