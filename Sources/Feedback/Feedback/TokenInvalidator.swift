@@ -92,6 +92,8 @@ struct TokenInvalidator {
   /// Judges a batch by the database, which has to be complete, in the caller's transaction.
   func judge(_ jobs: [Job]) throws(StoreError) -> Outcome {
     var tally = Tally(clockSkew: clockSkew)
+    // Another process may have read all of the topics anew since this one last wrote rows.
+    try store.followGeneration()
     // What is published about them comes back.
     let rows = try store.rows(of: jobs.compactMap(\.judged), remembering: true)
     var places = rows.asked.makeIterator()

@@ -100,6 +100,17 @@ import Testing
     #expect(Set(ends).count == 1, "invalid in every order or in none")
   }
 
+  @Test func `rows that another process has read anew are judged by`() throws {
+    let invalidator = try invalidator("tokens.db")
+    let other = try TokenStore(folder.file("tokens.db"), now: 2)
+    try other.startOver(at: 3)
+    var state = DeviceState()
+    state.apply(.registered(at: 5_000))
+    try other.put(device, state)
+    let answer = Fixture.feedback(device, timestamp: 1_000, sentAt: 2_000)
+    #expect(try invalidator.judge([job(answer)]).publications.isEmpty)
+  }
+
   @Test func `a registration at the very moment of a push without a time keeps the token`() throws {
     for isFirst in [true, false] {
       let invalidator = try invalidator("moment-\(isFirst).db")
