@@ -67,6 +67,7 @@ struct TokenInvalidator {
     _ topic: String, at place: Int, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
     timestamp: Int64, now: Int64, _ rows: inout DeviceRows
   ) -> Bool {
+    guard rows.device(place).canBeKept else { return false }
     var state = rows[place]
     if topic == devices {
       switch reader.content(topic, key: key, value: value, timestamp: timestamp, now: now) {

@@ -304,6 +304,42 @@ import Testing
     #expect(try !invalidator.store.device(device).isInvalid)
   }
 
+  /// PostgreSQL refuses them for ever, and the record would end the process at each start.
+  @Test(arguments: [String(repeating: "a", count: 3_000), "a\u{0}b"])
+  func `an app that no index can have is refused, and changes no row`(app: String) throws {
+    let reader = JobReader(names)
+    let invalidator = try invalidator("tokens.db")
+    let long = DeviceKey(token: device.token, app: app, environment: .production)
+    func content(_ topic: String, _ value: [UInt8]?) -> Job.Content {
+      long.bytes.withUnsafeBytes { key in
+        (value ?? []).withUnsafeBytes {
+          reader.content(
+            topic, key: key,
+            value: value == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : $0,
+            timestamp: -1, now: 1_795_000_000_000)
+        }
+      }
+    }
+    let registration = DeviceRecord(device: long, event: .registered(at: 1_700_000_000_000))
+    for (topic, value) in [
+      (names.devices, registration.value), (names.feedback, Fixture.feedback(long).value),
+    ] {
+      guard case .deadLetter(let letter) = content(topic, value) else {
+        Issue.record("\(topic): no dead letter")
+        continue
+      }
+      #expect(letter.detail.contains("app"))
+    }
+    if case .forgotten(let known?) = content(names.devices, nil) {
+      Issue.record("\(known.app) is forgotten")
+    }
+    let mark = InvalidTokenRecord(device: long, invalidSince: 5, reason: "Unregistered", at: 6)
+    try long.bytes.withUnsafeBytes { key in
+      try mark.value.withUnsafeBytes { try invalidator.apply(names.invalidTokens, key, $0) }
+    }
+    #expect(try invalidator.store.device(long) == DeviceState())
+  }
+
   @Test func `a registration in seconds or far in the future is refused with what is expected`() {
     let reader = JobReader(names)
     func detail(_ time: Int64, timestamp: Int64 = 1_795_000_000_000) -> String? {
