@@ -127,6 +127,24 @@ import Testing
     #expect(try reader.count(audience) == 4)
   }
 
+  @Test func `tags of the same look and other bytes are two audiences, asked for in turn`() throws {
+    let folder = TemporaryFolder()
+    let location = try DatabaseKind.sqlite.location(in: folder)
+    let store = try TokenStore(location, now: 0)
+    try store.setComplete(at: 1)
+    let tags = ["caf\u{E9}", "cafe\u{301}"]
+    for (number, tag) in tags.enumerated() {
+      try Self.put(store, number + 1, DeviceDetails(tags: tag))
+    }
+    let reader = try AudienceReader(location)
+    for (number, tag) in tags.enumerated() {
+      var audience = Audience(app: Self.app, environment: .production, type: "alert")
+      audience.tagsAll = [tag]
+      let page = try reader.devices(audience, after: "", limit: 10)
+      #expect(page.count == 1 && page.last == Self.device(number + 1).token)
+    }
+  }
+
   @Test func `versions are compared number by number`() {
     func isAtLeast(_ version: String, _ least: String) -> Bool {
       Audience.isVersion(version, atLeast: least)
