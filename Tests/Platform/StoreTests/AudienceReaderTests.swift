@@ -145,6 +145,34 @@ import Testing
     }
   }
 
+  @Test(arguments: DatabaseKind.allCases)
+  func `an audience is looked through once, though another is asked for between its pages`(
+    _ kind: DatabaseKind
+  ) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 0)
+    try store.setComplete(at: 1)
+    for number in 1...2 {
+      try Self.put(store, number, DeviceDetails(appVersion: "\(number)"))
+    }
+    let reader = try AudienceReader(location)
+    var audience = Audience(app: Self.app, environment: .production, type: "alert")
+    audience.leastVersion = "1"
+    var other = audience
+    other.leastVersion = "2"
+    let first = try reader.devices(audience, after: "", limit: 1)
+    #expect(first.last == Self.device(1).token)
+    try Self.put(store, 3, DeviceDetails(appVersion: "3"))
+    #expect(try reader.devices(other, after: "", limit: 10).count == 2)
+    // Its versions are those of the look at it.
+    let next = try reader.devices(audience, after: first.last, limit: 10)
+    #expect(next.count == 1 && next.last == Self.device(2).token)
+    // Counting looks again.
+    #expect(try reader.count(audience) == 3)
+    #expect(try reader.devices(audience, after: "", limit: 10).count == 3)
+  }
+
   @Test func `versions are compared number by number`() {
     func isAtLeast(_ version: String, _ least: String) -> Bool {
       Audience.isVersion(version, atLeast: least)
