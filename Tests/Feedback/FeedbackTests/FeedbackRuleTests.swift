@@ -111,6 +111,24 @@ import Testing
     #expect(try invalidator.judge([job(answer)]).publications.isEmpty)
   }
 
+  @Test func `old rows go also where the walk had been when another process began anew`() throws {
+    let store = try TokenStore(folder.file("tokens.db"), now: 1)
+    let other = try TokenStore(folder.file("tokens.db"), now: 2)
+    let registered = DeviceState(presence: .registered(at: 5))
+    for number in 1...4 { try store.put(Fixture.device(number), registered) }
+    try other.startOver(at: 3)
+    try other.put(Fixture.device(1), registered)
+    var walk = OldRowsWalk()
+    let hasMore = try walk.removePage(of: store, limit: 2)
+    #expect(hasMore)
+    try other.startOver(at: 4)
+    try other.put(Fixture.device(4), registered)
+    while try walk.removePage(of: store, limit: 2) {}
+    let kept = try (1...4).filter { try store.device(Fixture.device($0)) == registered }
+    #expect(kept == [4])
+    #expect(try !store.hasOldRows())
+  }
+
   @Test func `a registration at the very moment of a push without a time keeps the token`() throws {
     for isFirst in [true, false] {
       let invalidator = try invalidator("moment-\(isFirst).db")
