@@ -197,12 +197,15 @@ struct TokenInvalidator {
     let page = try store.repeatedSuspicions(after: device, limit: limit)
     let said = Set(outcome.publications.map(\.device))
     for (identity, suspicion) in page where isOwned(identity) && !said.contains(identity) {
+      // Most prove nothing whatever the database says, and they are looked at every minute.
+      guard suspicion.isConfirmed(now: now, registeredAt: nil, waves: []) else { continue }
       let state = try store.device(identity)
-      let isConfirmed = suspicion.isConfirmed(
-        now: now, registeredAt: state.registeredAt,
-        waves: try store.waves(identity.app, identity.environment))
       let mark = suspicion.mark
-      guard isConfirmed, state.needs(mark) else { continue }
+      guard state.needs(mark) else { continue }
+      let waves = try store.waves(identity.app, identity.environment)
+      guard suspicion.isConfirmed(now: now, registeredAt: state.registeredAt, waves: waves) else {
+        continue
+      }
       outcome.publications.append(
         Publication(device: identity, record: InvalidTokenRecord(identity, mark)))
       outcome.counts.append((.confirmed, 1))
