@@ -168,10 +168,10 @@ public final class ScheduleQueries {
     with words: [String], _ body: (ScheduledEntry) -> Bool
   ) throws(StoreError) -> Bool {
     let find = database.find
-    // Names as they are, digits in either case.
+    // Names as they are, digits in either case and with the blanks that ingest leaves out.
     let conditions = words.indices.map { index in
       "\(find)(key, ?\(index + 4)) > 0 OR \(find)(value, ?\(index + 4)) > 0"
-        + " OR \(find)(lower(value), ?\(index + 4)) > 0"
+        + " OR \(find)(replace(lower(value), ' ', ''), ?\(index + 4)) > 0"
     }
     let statement = try database.prepare(
       """

@@ -43,6 +43,34 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
+  func `entries of a token are found in whatever form the request has it`(_ kind: DatabaseKind)
+    throws
+  {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    let tokens = ["00aabb", "00AABB", "<00AA bb>", "\\u003c00aa bb\\u003e", "00aabc", "00 aabc"]
+    let entries = tokens.enumerated().map { number, token in
+      Self.entry(
+        "a.b:production:\(number)", due: 10, value: "S1\n{\"token\":\"\(token)\",\"x\":\"a b\"}")
+    }
+    try store.transaction { () throws(StoreError) in
+      try store.put(0, entries)
+      try store.setPosition(0, 1)
+    }
+    func found(_ user: ExactText, _ tokens: Set<ExactText>) throws -> [ExactText] {
+      var keys: [ExactText] = []
+      try ScheduleQueries(location).forEachEntry(naming: user, tokens) { entry in
+        keys.append(entry.key)
+        return true
+      }
+      return keys
+    }
+    #expect(try found("nobody", ["00aabb"]) == entries[..<4].map(\.key))
+    #expect(try found("a b", []).count == 6)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
   func `campaigns of some apps are looked up by whole names`(_ kind: DatabaseKind) throws {
     let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
