@@ -36,8 +36,11 @@ public enum PaceSubject: Sendable {
     switch kind {
     case .lane: self = .lane(name)
     case .group:
-      // A group may contain a colon, an app may not.
-      let parts = name.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+      // A group may contain a colon, an app may not. As bytes: a colon and a combining mark at the beginning of the
+      // group are one character.
+      let parts = name.utf8.split(
+        separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false
+      ).map { Substring($0) }
       guard parts.count == 3, let environment = Environment(String(parts[1])),
         let group = try? PaceSubject(.group, String(parts[2]), of: String(parts[0]), environment)
       else { return nil }

@@ -19,8 +19,10 @@ public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
 
   /// The key in a text; nil if it is not a key.
   public init?(_ key: ExactText) {
-    let text = key.text
-    let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+    // As bytes: a colon and a combining mark at the beginning of the id are one character.
+    let parts = key.text.utf8.split(
+      separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false
+    ).map { Substring($0) }
     guard parts.count == 3, let environment = Environment(String(parts[1])), !parts[2].isEmpty,
       (try? RequestRules.checkName(Array(parts[0].utf8).span, .app)) != nil
     else { return nil }
