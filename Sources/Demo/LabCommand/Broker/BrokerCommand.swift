@@ -110,7 +110,8 @@ public enum BrokerCommand: Service {
       }
       defer { withExtendedLifetime(control) {} }
       if let control, let host = settings.control?.host {
-        context.log(LabLog.faultInterface, ["url": "http://\(host):\(control.port)"])
+        context.log(
+          LabLog.faultInterface, ["url": "http://\(Endpoint(host: host, port: control.port))"])
       }
       StandardOutput.line(broker.bootstrap)
       if let file = settings.addressFile {
