@@ -160,7 +160,7 @@ public enum CampaignStartCommand: Command {
   private static func isKnown(
     _ campaign: CampaignRecord, _ database: String, _ context: ServiceContext
   ) throws(ServiceFailure) -> Bool {
-    let known = try CampaignReading.all(database, context) { known in
+    let known = try CampaignReading.all(database, named: campaign.name, context) { known in
       known.key == campaign.key ? known : nil
     }
     guard let known = known.first else { return false }
