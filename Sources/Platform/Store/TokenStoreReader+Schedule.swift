@@ -55,12 +55,26 @@ extension TokenStoreReader {
     return result
   }
 
-  /// Records of campaigns that are read at once, at most.
-  private static let mostCampaigns = 10_000
+  /// Records of campaigns that are in memory at once, at most: each may have 64 KiB.
+  private static let campaignsAtOnce = 1_000
+
+  /// Calls `body` for the records of the campaigns, in the order of their keys.
+  public func forEachCampaign(_ body: (ScheduledEntry) -> Void) throws(StoreError) {
+    let queries = try ScheduleQueries(database)
+    var last = ""
+    while true {
+      let page = try queries.campaigns(after: last, limit: Self.campaignsAtOnce)
+      for entry in page { body(entry) }
+      guard page.count == Self.campaignsAtOnce, let end = page.last else { return }
+      last = end.key.text
+    }
+  }
 
   /// The records of the campaigns.
   public func campaigns() throws(StoreError) -> [ScheduledEntry] {
-    try ScheduleQueries(database).campaigns(after: "", limit: Self.mostCampaigns)
+    var found: [ScheduledEntry] = []
+    try forEachCampaign { found.append($0) }
+    return found
   }
 
   /// The records of the campaigns whose keys begin so.

@@ -113,6 +113,8 @@ import Testing
   @Test func `a key is app, environment and id, which may have colons`() {
     let key = ScheduleKey(app: "com.example.app", environment: .sandbox, id: "order:1/ü")
     #expect(ScheduleKey(key.exact) == key)
+    let mark = ScheduleKey(app: "a.b", environment: .production, id: "\u{301}x")
+    #expect(ScheduleKey(mark.exact) == mark)
     for text in ["", "a", "a:b:c", "a.b:production", "a.b:production:", "a b:production:x"] {
       #expect(ScheduleKey(text.exact) == nil, "\(text)")
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Glibc
 import Identity
 import Kafka
 import Records
@@ -54,5 +55,20 @@ import Testing
       try CampaignStartCommand.run(settings, context)
     }
     #expect("\(failure!)".contains("a.b has a campaign of this name, started "))
+  }
+
+  @Test func `tokens from a pipe, which can be read only once, are refused`() throws {
+    var ends: [Int32] = [0, 0]
+    try #require(pipe(&ends) == 0)
+    let tokens = String(repeating: "ab", count: 32) + "\n"
+    try #require(write(ends[1], tokens, tokens.utf8.count) == tokens.utf8.count)
+    close(ends[1])
+    defer { close(ends[0]) }
+    let path = "/proc/self/fd/\(ends[0])"
+    let context = try ServiceContext.test()
+    let failure = #expect(throws: ServiceFailure.self) {
+      try AudienceFile(path, showsProgress: false, context).check()
+    }
+    #expect("\(failure!)".contains("no regular file"))
   }
 }

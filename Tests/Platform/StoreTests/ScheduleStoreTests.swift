@@ -98,6 +98,24 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
+  func `all campaigns are read, however many there are`(_ kind: DatabaseKind) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    let row = ScheduleRow(offset: 1, identity: 0, kind: .campaign(revision: 1))
+    let count = 10_001
+    let entries = (0..<count).map { number in
+      ScheduledEntry(key: "campaign:c\(number):a.b:production".exact, row: row, value: "M1\n{}")
+    }
+    try store.transaction { () throws(StoreError) in
+      try store.put(0, entries)
+      try store.setPosition(0, 5)
+    }
+    let keys = try TokenStoreReader(location).campaigns().map(\.key)
+    #expect(keys.count == count && Set(keys).count == count)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
   func `what was handed back is found by the time at which it was read`(_ kind: DatabaseKind) throws
   {
     let folder = TemporaryFolder()

@@ -6,6 +6,7 @@ import Glibc
 import Identity
 import Kafka
 import Records
+import Schedule
 public import ServiceKit
 public import Settings
 import Store
@@ -84,13 +85,23 @@ public enum ScheduleCancelCommand: Command {
   ) throws(ServiceFailure) -> ScheduleRecord? {
     let key = settings.key.bytes
     var found: ScheduleRecord?
+    var identity: Int64?
     let table = try orFail {
       try KafkaTable(cluster.configuration, topic: settings.cluster.names.schedule)
     }
     defer { table.close() }
     func note(_ record: KafkaRecord) {
       guard record.key.elementsEqual(key) else { return }
-      found = record.value.baseAddress == nil ? nil : try? ScheduleRecord(record.value)
+      guard record.value.baseAddress != nil else {
+        // That of a request which was sent leaves the one that has replaced it meanwhile.
+        let ends = record.header(named: ScheduleRecord.endsHeader).flatMap {
+          Int64(String(decoding: $0, as: UTF8.self))
+        }
+        if ends == nil || ends == identity { found = nil }
+        return
+      }
+      found = try? ScheduleRecord(record.value)
+      identity = ScheduleRow.identity(of: record.value)
     }
     try table.readToEnd(context, undone: "nothing was cancelled", forget: { found = nil }, note)
     return found
