@@ -31,13 +31,6 @@ import Testing
     )
   }
 
-  @Test func `an IPv6 address stands in brackets`() throws {
-    // Hosts without IPv6 have no such address.
-    guard let other = try? StatusServer(Endpoint(host: "::1", port: 0), context) else { return }
-    #expect(other.url.hasPrefix("http://[::1]:"))
-    #expect(try client.get(other.url + "/healthz").status == 200)
-  }
-
   @Test func `ready is who has reported it, and has no obstacle`() throws {
     #expect(try reasons() == (503, ["is starting"]))
     context.reportReady()
