@@ -287,7 +287,8 @@ let flats: KeyValuePairs = [
     program   martlet-scheduler  Scheduler ServiceKit
     tests     Schedule           Contract Identity Random Schedule ScheduleDecisions Waiting
     tests     Scheduler          Identity APNS Ingest Schedule Scheduler ServiceKit Telemetry Contract Kafka Records
-                                 EventLoop TestSupport Store DeviceTokens JSON Bytes ConsumerGroup
+                                 EventLoop TestSupport Store DeviceTokens JSON Bytes ConsumerGroup Diagnosis
+                                 ScheduleDecisions
   """,
   "Operator": """
     values    TokenFiles         APNS Contract

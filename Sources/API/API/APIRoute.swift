@@ -68,8 +68,11 @@ struct APIRoute: Sendable {
   static let all =
     DevicesAPI.routes + UsersAPI.routes + OutcomesAPI.routes + PacesAPI.routes + CampaignsAPI.routes
 
+  /// The parts between slashes. A slash counts as a byte: together with a combining mark behind it, it would be another
+  /// character.
   static func segments(_ path: String) -> [Substring] {
-    path.split(separator: "/", omittingEmptySubsequences: false)
+    path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+      .map { Substring($0) }
   }
 
   /// The values of the names in a path; nil if the path does not match.

@@ -71,6 +71,8 @@ private final class GorushReading {
   private let request: APIRequest
   private let idempotencyKey: String?
   private(set) var records: [APIRecord] = []
+  /// The number of requests, with those refused: a repetition of the body names each as before, whatever is refused.
+  private var named = 0
   /// The number of tokens for iOS, and the entries of those that get nothing.
   private(set) var count = 0
   private var logs: [JSONValue] = []
@@ -116,10 +118,10 @@ private final class GorushReading {
   private func accept(_ text: JSONValue, of notification: GorushNotification) {
     let items = request.api.items
     let tokens = text["tokens"]?.array?.compactMap(\.string) ?? []
+    named += 1
     let refusal: ItemReader.Refusal? = text.text.withUnsafeBytes { bytes in
       let outcome = items.read(
-        bytes, key: request.key, idempotencyKey: idempotencyKey, number: records.count + 1,
-        isOnly: false)
+        bytes, key: request.key, idempotencyKey: idempotencyKey, number: named, isOnly: false)
       if case .failure(let refusal) = outcome { return refusal }
       records.append(
         APIRecord(

@@ -50,17 +50,26 @@ final class ItemReader {
     do throws(RequestError) {
       let request = try readNamed(bytes) { newID(idempotencyKey, number, isOnly) }
       try request.checkSendAt(received: WallClock.milliseconds())
+      if request.sendAt != nil { try request.checkMayWait() }
       return accept(request, key)
     } catch {
-      let id = String(decoding: reader.refusedID, as: UTF8.self)
       let problem: Problem =
         if case .tooFarAhead = error.problem {
           .tooFarAhead("\(error)", field: RequestField.sendAt.name)
         } else {
           .malformed("\(error)", field: error.field?.name)
         }
-      return .failure(Refusal(problem: problem, id: id.isEmpty ? nil : id))
+      return .failure(Refusal(problem: problem, id: refusedID))
     }
+  }
+
+  /// The id of the request that was just refused, without its escapes; nil for none.
+  private var refusedID: String? {
+    let raw = reader.refusedID
+    guard !raw.isEmpty else { return nil }
+    let text = String(decoding: raw, as: UTF8.self)
+    guard raw.contains(UInt8(ascii: "\\")) else { return text }
+    return (try? JSONParser().parse("[\"\(text)\"]"))?.array?.first?.string ?? text
   }
 
   /// Reads a request and adds an id if it has none: a scheduled request needs one.

@@ -103,7 +103,7 @@ final class NotificationsAPI {
     guard submission.hasMore, let inflater = submission.body.inflater else { return false }
     let before = submission.body.buffer.count
     guard inflater.unpack(into: &submission.body.buffer) else {
-      giveUp(submission, .malformed("the body is not valid gzip"))
+      giveUp(submission, .malformed("the body is not valid gzip, or goes on after its end"))
       return false
     }
     submission.bill.bytes += submission.body.buffer.count - before

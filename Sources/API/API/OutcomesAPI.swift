@@ -88,12 +88,14 @@ enum OutcomesAPI {
   private static func scheduled(_ entries: [ScheduledEntry]) -> HTTPResponse {
     let list = entries.map { entry -> JSONValue in
       let key = ScheduleKey(entry.key)
+      var (state, name, time) = ("scheduled", "send_at", entry.row.due)
+      if case .cancellation(let at, _) = entry.row.kind {
+        (state, name, time) = ("cancelled", "cancelled_at", at)
+      }
       return [
         "app": .string(key?.app ?? ""),
         "environment": .string(key?.environment.description ?? ""),
-        "state": .string(entry.row.isCancellation ? "cancelled" : "scheduled"),
-        entry.row.isCancellation ? "cancelled_at" : "send_at":
-          .integer(entry.row.isCancellation ? entry.row.at : entry.row.due),
+        "state": .string(state), name: .integer(time),
       ]
     }
     return .ok(["outcomes": .array([]), "has_more": .bool(false), "schedule": .array(list)])

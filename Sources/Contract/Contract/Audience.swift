@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import APNS
+internal import Identity
 
 /// The devices of a campaign: the registered, valid ones of an app whose registrations match all of these details, or
 /// those whose tokens are on a topic.
@@ -39,6 +40,21 @@ public struct Audience: Equatable, Sendable {
 
   /// The types of registrations that it includes, as in `Recipients`.
   public var registrationTypes: [String?] { Recipients.registrationTypes(for: type) }
+
+  /// All texts are the application's: audiences are the same only if their bytes are.
+  public static func == (one: Audience, other: Audience) -> Bool {
+    one.environment == other.environment && one.registeredSince == other.registeredSince
+      && one.exactTexts == other.exactTexts
+  }
+
+  private var exactTexts: [[ExactText?]] {
+    [
+      [
+        app.exact, type.exact, locale?.exact, leastVersion?.exact, bundle?.exact, tokenTopic?.exact,
+      ],
+      tagsAny.map { $0.exact }, tagsAll.map { $0.exact },
+    ]
+  }
 
   /// True if an app's version is `least` or later: their numbers are compared in order, whatever separates them, and a
   /// missing one is 0.

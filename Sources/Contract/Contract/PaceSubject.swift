@@ -36,10 +36,12 @@ public enum PaceSubject: Sendable {
     switch kind {
     case .lane: self = .lane(name)
     case .group:
-      // A group may contain a colon, an app may not.
-      let parts = name.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-      guard parts.count == 3, let environment = Environment(String(parts[1])),
-        let group = try? PaceSubject(.group, String(parts[2]), of: String(parts[0]), environment)
+      // A group may contain a colon, an app may not. By bytes: a group may begin with a combining mark.
+      let parts = name.utf8.split(
+        separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false
+      ).map { String(decoding: $0, as: UTF8.self) }
+      guard parts.count == 3, let environment = Environment(parts[1]),
+        let group = try? PaceSubject(.group, parts[2], of: parts[0], environment)
       else { return nil }
       self = group
     case .app:

@@ -54,7 +54,8 @@ public struct DeviceMarks<Device: Hashable & Comparable & Sendable>: Sendable {
     _ answer: TokenAnswer, _ device: Device, _ state: DeviceState
   ) -> TokenInvalidation.Verdict {
     let (verdict, mark) = answer.verdict(registeredAt: state.registeredAt, clockSkew: clockSkew)
-    if let mark { note(mark, device, state) }
+    guard let mark else { return verdict }
+    note(mark, device, state)
     // What APNs reports after a tombstone of the same batch stands.
     if !usable.isEmpty, marked(device)?.mark?.isRemoval == false { usable[device] = nil }
     return verdict

@@ -209,8 +209,9 @@ extension JSONObject {
     }
   }
 
+  /// The tags, divided at bytes: a blank and a combining mark at the beginning of a tag are one character.
   private static func words(_ text: String) -> JSONValue {
-    .array(text.split(separator: " ").map { .string(String($0)) })
+    .array(text.utf8.split(separator: UInt8(ascii: " ")).map { .string(String(Substring($0))) })
   }
 
   /// A detail of a registration, tags as words separated by blanks; nil if it is absent or null.

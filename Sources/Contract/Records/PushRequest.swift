@@ -119,6 +119,13 @@ public struct PushRequest {
     if let sendAt { try RequestRules.checkSendAt(sendAt, received: received) }
   }
 
+  /// Checks that the schedule may keep it, unless it comes from there: the scheduler looks the devices of users up when
+  /// a request is due, and so is sure whose they are. Devices that were given beside a user may have another one by then.
+  public func checkMayWait() throws(RequestError) {
+    guard isResolved, let raw else { return }
+    throw RequestError(raw.has(.user) ? .user : .users, .userAndTarget)
+  }
+
   /// The parser's result; nil if there are no carried fields.
   var raw: UnsafeMutablePointer<martlet_request>?
 

@@ -19,12 +19,16 @@ public struct ScheduleKey: Hashable, Sendable, CustomStringConvertible {
 
   /// The key in a text; nil if it is not a key.
   public init?(_ key: ExactText) {
-    let text = key.text
-    let parts = text.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-    guard parts.count == 3, let environment = Environment(String(parts[1])), !parts[2].isEmpty,
-      (try? RequestRules.checkName(Array(parts[0].utf8).span, .app)) != nil
+    // By bytes: a combining mark that begins an id makes one `Character` of the colon before it and itself.
+    let parts = key.utf8.split(
+      separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3, !parts[2].isEmpty,
+      let environment = Environment(String(decoding: parts[1], as: UTF8.self)),
+      (try? RequestRules.checkName(Array(parts[0]).span, .app)) != nil
     else { return nil }
-    self.init(app: String(parts[0]), environment: environment, id: parts[2].exact)
+    self.init(
+      app: String(decoding: parts[0], as: UTF8.self), environment: environment,
+      id: String(decoding: parts[2], as: UTF8.self).exact)
   }
 
   public var description: String { "\(app):\(environment):\(id)" }

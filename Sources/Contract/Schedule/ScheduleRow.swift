@@ -6,31 +6,45 @@ public import Identity
 /// The state of one key of the schedule in the database, from the record that counts. Times are milliseconds since the
 /// epoch.
 public struct ScheduleRow: Equatable, Sendable {
+  /// What the record says.
+  public enum Kind: Equatable, Sendable {
+    /// When a request is released, and when it was written: by this process's clock if the writer's was ahead of it.
+    case request(due: Int64, written: Int64)
+    /// When a request that ingest has handed back is released again, and this process's clock when it read the record.
+    case handedBack(due: Int64, Requeue, read: Int64)
+    /// Requests written until `at` are cancelled. The last state of an activity is kept like this as well.
+    case cancellation(at: Int64, keptUntil: Int64)
+    /// Among the records of a campaign, the one with the highest revision counts.
+    case campaign(revision: Int64)
+  }
+
   /// The record's offset.
   public var offset: Int64
-  /// When the request is released, or the cancellation removed.
-  public var due: Int64
-  /// When the request was written or cancelled; for a request that ingest has handed back, this process's clock when it
-  /// read that record.
-  public var at: Int64
-  public var isCancellation: Bool
-  /// True for the record of a campaign, whose `at` is its revision.
-  public var isCampaign: Bool { due == Self.never }
-  /// The `due` of entries that are never released by time.
-  public static let never = Int64.max
   /// `identity(of:)` of the record's value.
-  public var identity: Int64
-  /// Set for a request that ingest has handed back.
-  public var requeue: Requeue?
+  public let identity: Int64
+  public var kind: Kind
+  /// The `due` of campaigns, which are never released by time.
+  public static let never = Int64.max
+  public var isCancellation: Bool { if case .cancellation = kind { true } else { false } }
+  public var isCampaign: Bool { if case .campaign = kind { true } else { false } }
+  /// When the request is released, or the cancellation removed.
+  public var due: Int64 {
+    switch kind {
+    case .request(let due, _), .handedBack(let due, _, _), .cancellation(_, let due): due
+    case .campaign: Self.never
+    }
+  }
+  /// True if it was due when it was written, or, handed back, when it was read.
+  public var wasDue: Bool {
+    switch kind {
+    case .request(let due, let at), .handedBack(let due, _, let at): due <= at
+    case .cancellation(let at, let keptUntil): keptUntil <= at
+    case .campaign: false
+    }
+  }
 
-  public init(
-    offset: Int64, due: Int64, at: Int64, isCancellation: Bool, identity: Int64,
-    requeue: Requeue? = nil
-  ) {
-    (self.offset, self.due, self.at) = (offset, due, at)
-    self.isCancellation = isCancellation
-    self.identity = identity
-    self.requeue = requeue
+  public init(offset: Int64, identity: Int64, kind: Kind) {
+    (self.offset, self.identity, self.kind) = (offset, identity, kind)
   }
 
   /// Identifies a value of a key, also on a copy of the topic, where its offset differs: FNV-1a, 64 bits.
@@ -39,22 +53,70 @@ public struct ScheduleRow: Equatable, Sendable {
     for byte in value { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     return Int64(bitPattern: hash)
   }
+
+  /// True if a record has no effect because of the one that counts so far.
+  fileprivate func isOlder(than row: ScheduleRow) -> Bool {
+    switch (kind, row.kind) {
+    case (.request(_, let written), .cancellation(let at, _)): written <= at
+    case (.request(_, let written), .request(_, let known)): written < known
+    // Ingest has reread a request whose release it has handed back since.
+    case (.request(_, let written), .handedBack(_, _, let read)): written < read
+    case (.handedBack(_, let requeue, let read), .cancellation(let at, _)):
+      min(requeue.written, read) <= at
+    // Ingest has handed back a request that was replaced since.
+    case (.handedBack(_, let requeue, _), .request(_, let known)): requeue.written < known
+    // A process has rewritten one that was handed back before: the tombstone of that one may be in flight.
+    case (.handedBack(_, let requeue, _), .handedBack(_, let known, _)): requeue < known
+    case (.campaign(let revision), .campaign(let known)):
+      known > revision || (known == revision && row.identity != identity)
+    case (.cancellation, _), (.campaign, _), (_, .campaign): false
+    }
+  }
+}
+
+extension ScheduleRow.Kind {
+  /// A request with the time in its record again, if the clock by which it was written or read was ahead of `now` by more
+  /// than the tolerance; nil for everything else.
+  public func mended(due: Int64, now: Int64) -> Self? {
+    switch self {
+    case .request(_, let written) where written > now + SendTime.tolerance:
+      .request(due: due, written: now)
+    case .handedBack(_, let requeue, let read) where read > now + SendTime.tolerance:
+      .handedBack(due: due, requeue, read: now)
+    case .request, .handedBack, .cancellation, .campaign: nil
+    }
+  }
 }
 
 /// The meaning of a schedule record for its key.
 public enum ScheduleChange: Equatable, Sendable {
-  /// `requeue`: ingest has handed the request back after its release.
-  case request(due: Int64, accepted: Int64, identity: Int64, requeue: Requeue? = nil)
-  /// Requests written until `at` are cancelled, by the clocks of the canceller and of the requests' writer, not of the
-  /// process that reads them. The cancellation is kept for `cancellationKept` from then, or from `keptFrom` if its
-  /// clock is ahead of the reader's.
-  case cancellation(at: Int64, keptFrom: Int64? = nil, identity: Int64)
-  /// The record of a campaign: among those with the same key, the highest revision counts.
-  case campaign(revision: Int64, identity: Int64)
+  /// This counts for the key, unless it is older than what has counted so far.
+  case value(ScheduleRow.Kind, identity: Int64)
   /// A tombstone: ends whatever the key has, or only the value with this identity.
   case end(of: Int64?)
   /// A record that cannot be read.
   case unreadable
+
+  /// A request that was written at `accepted`, as a process reads it: see `ScheduleView.release`.
+  public static func request(
+    due: Int64, accepted: Int64, requeuedAt: Int64?, now: Int64, isCaughtUp: Bool, identity: Int64
+  ) -> Self {
+    let due = ScheduleView.release(
+      due: due, requeuedAt: requeuedAt, now: now, isCaughtUp: isCaughtUp)
+    guard let requeuedAt else {
+      return .value(.request(due: due, written: min(accepted, now)), identity: identity)
+    }
+    let requeue = Requeue(written: accepted, at: requeuedAt)
+    return .value(.handedBack(due: due, requeue, read: now), identity: identity)
+  }
+
+  /// A cancellation of requests written until `at`, by the clocks of the canceller and of the requests' writer, not of
+  /// the process that reads them. It is kept for `cancellationKept` from then, or from `keptFrom` if its clock is ahead
+  /// of the reader's.
+  public static func cancellation(at: Int64, keptFrom: Int64? = nil, identity: Int64) -> Self {
+    let keptUntil = (keptFrom ?? at) + cancellationKept
+    return .value(.cancellation(at: at, keptUntil: keptUntil), identity: identity)
+  }
 
   /// How long a cancellation is kept, in milliseconds: if ingest was behind, a request written before it may arrive
   /// after it. As long as requests are kept, and as compaction leaves the topic alone.
@@ -85,41 +147,11 @@ public enum ScheduleChange: Equatable, Sendable {
       guard let row else { return .ignore }
       return row.identity == identity ?? row.identity ? .remove : .restore
     case .unreadable: return row == nil ? .ignore : .restore
-    case .campaign(let revision, let identity):
-      if let row, row.isCampaign,
-        row.at > revision || (row.at == revision && row.identity != identity)
-      {
-        return .restore
-      }
-      return .store(
-        ScheduleRow(
-          offset: offset, due: ScheduleRow.never, at: revision, isCancellation: false,
-          identity: identity))
-    case .cancellation(let at, let keptFrom, let identity):
-      return .store(
-        ScheduleRow(
-          offset: offset, due: (keptFrom ?? at) + Self.cancellationKept, at: at,
-          isCancellation: true, identity: identity))
-    case .request(let due, let accepted, let identity, let requeue):
-      if let row, row.isCancellation, accepted <= row.at { return .restore }
-      // Ingest has reread a request whose release it has handed back since, or handed back one replaced since, or a
-      // process has rewritten one that was handed back before: the tombstone of that one may be in flight.
-      if let row, Self.isOlder(requeue, accepted, than: row) { return .restore }
-      return .store(
-        ScheduleRow(
-          offset: offset, due: due, at: accepted, isCancellation: false, identity: identity,
-          requeue: requeue))
+    case .value(let kind, let identity):
+      let new = ScheduleRow(offset: offset, identity: identity, kind: kind)
+      if let row, new.isOlder(than: row) { return .restore }
+      return .store(new)
     }
-  }
-}
-
-extension ScheduleChange {
-  /// True if a request is older than the row.
-  private static func isOlder(_ requeue: Requeue?, _ accepted: Int64, than row: ScheduleRow)
-    -> Bool
-  {
-    guard let requeue else { return accepted < row.at }
-    return row.requeue.map { requeue < $0 } ?? (requeue.written < row.at)
   }
 }
 
@@ -159,6 +191,24 @@ public enum ScheduleView {
   ) -> Bool {
     guard let found else { return false }
     return found.key != known.key || found.identity != known.identity
+  }
+
+  /// Whether what was written again for a partition stands in another one, as the topic has another number of them.
+  ///
+  /// - Parameter place: the partition that the broker tells; negative for none.
+  public static func isMoved(from partition: Int32, to place: Int32) -> Bool {
+    place >= 0 && place != partition
+  }
+
+  /// The partitions that the database knows and the topic does not have any more; nil if the count cannot be right,
+  /// since a partition beyond it is assigned.
+  ///
+  /// - Parameters:
+  ///   - owned: the partitions that this process is assigned.
+  ///   - count: how many the topic has.
+  public static func gone(known: [Int32], owned: [Int32], count: Int) -> [Int32]? {
+    guard count > 0, owned.allSatisfy({ Int($0) < count }) else { return nil }
+    return known.filter { Int($0) >= count }
   }
 
   /// When a request is released. A request that ingest has handed back waits for as long as it is early by ingest's

@@ -13,7 +13,8 @@ extension AccessControl {
     self.init()
     admitsAnonymous = false
     var user: String?
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    // Also the ends of lines of other systems: "\r\n" is one character.
+    let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
     for (number, line) in zip(1..., lines) {
       let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
       guard let first = words.first, !first.hasPrefix("#") else { continue }

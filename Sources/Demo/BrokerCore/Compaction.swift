@@ -15,6 +15,8 @@ public struct Compaction: Sendable {
   private let tombstonesBefore: Int64
   /// Segments with newer records are skipped.
   private let youngest: Int64
+  /// Whether a batch that cannot be read was kept: without the tombstones behind it, its values would be back.
+  private var keepsTombstones = false
 
   private struct KeyHash: Hashable {
     let low: UInt64
@@ -98,12 +100,18 @@ public struct Compaction: Sendable {
   }
 
   /// The remaining part of a batch; nil if none. An unreadable or transactional batch is kept as it is.
-  private func remainder(of batch: ArraySlice<UInt8>, _ header: BatchHeader) -> [UInt8]? {
-    guard !header.isControl, let records = Records.read(batch, header) else { return Array(batch) }
+  private mutating func remainder(
+    of batch: ArraySlice<UInt8>, _ header: BatchHeader
+  ) -> [UInt8]? {
+    if header.isControl { return Array(batch) }
+    guard let records = Records.read(batch, header) else {
+      keepsTombstones = true
+      return Array(batch)
+    }
     let kept = records.filter { record in
       guard let key = record.key else { return false }
       guard (newest[KeyHash(key)] ?? record.offset) <= record.offset else { return false }
-      return !record.isTombstone || header.newestTime > tombstonesBefore
+      return !record.isTombstone || keepsTombstones || header.newestTime > tombstonesBefore
     }
     if kept.isEmpty { return nil }
     return kept.count == records.count ? Array(batch) : Records.batch(kept, of: batch)
@@ -131,10 +139,11 @@ extension PartitionLog {
     let old = segments[place]
     var new = Segment(
       id: .init(log: id, base: old.id.base, revision: old.id.revision + 1), end: old.end,
-      newestTime: old.newestTime, began: old.began)
+      began: old.began)
     for batch in batches {
       guard let header = BatchHeader(batch[...]) else { continue }
       new.extend(header.baseOffset, batch.count)
+      new.newestTime = max(new.newestTime, header.newestTime)
     }
     if new.size > 0 { try storage.append(Array(batches.joined()), [], to: new.id) }
     storage.remove(old.id)

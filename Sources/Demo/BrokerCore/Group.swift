@@ -177,6 +177,7 @@ public struct Group: Sendable {
       members[place].assignment = []
       guard case .sync(let connection)? = members[place].waiting else { continue }
       members[place].waiting = nil
+      members[place].expires = now + members[place].sessionMilliseconds
       replies.append(.error(.rebalanceInProgress, connection))
     }
     state = .preparing
@@ -269,6 +270,9 @@ public struct Group: Sendable {
     case .completing: break
     }
     members[place].waiting = .sync(connection)
+    // As in Kafka, one that waits for the assignment is alive: its client may send no heartbeats meanwhile.
+    members[place].expires =
+      now + max(members[place].sessionMilliseconds, members[place].rebalanceMilliseconds)
     guard id == leader else { return [] }
     for (member, bytes) in assignments {
       guard let place = members.firstIndex(where: { $0.id == member }) else { continue }
@@ -279,6 +283,7 @@ public struct Group: Sendable {
     for place in members.indices {
       guard case .sync(let connection)? = members[place].waiting else { continue }
       members[place].waiting = nil
+      members[place].expires = now + members[place].sessionMilliseconds
       replies.append(.init(connection: connection, body: syncAnswer(members[place])))
     }
     return replies
@@ -357,7 +362,9 @@ public struct Group: Sendable {
   public mutating func tick(now: Int64) -> [Reply] {
     var replies: [Reply] = []
     told = told.filter { $0.value > now }
-    for member in members where !member.isJoining && member.expires <= now {
+    for id in members.map(\.id) {
+      // The removal of one may have answered another.
+      guard let member = member(id), !member.isJoining, member.expires <= now else { continue }
       replies += remove(member, now: now)
     }
     return replies + completeIfAll(now: now)

@@ -164,7 +164,9 @@ extension Node {
     guard let name = topics.values.first(where: { $0.number == segment.log.topic })?.name else {
       return
     }
-    topics[name]!.logs[Int(segment.log.partition)].adopt(segment, headers, now: now.time)
+    let isCompacted = topics[name]!.settings.isCompacting
+    topics[name]!.logs[Int(segment.log.partition)]
+      .adopt(segment, headers, isCompacted: isCompacted, now: now.time)
   }
 }
 
@@ -174,9 +176,12 @@ extension PartitionLog {
     end = max(end, start)
   }
 
-  mutating func adopt(_ segment: SegmentID, _ headers: [BatchHeader], now: Int64) {
+  mutating func adopt(
+    _ segment: SegmentID, _ headers: [BatchHeader], isCompacted: Bool, now: Int64
+  ) {
     segments.append(.init(id: segment, end: max(end, segment.base), began: now))
     for header in headers { note(header, now: now) }
+    for header in headers where isCompacted { producers[header.producer]?.mayLackBatches = true }
     end = max(end, start)
   }
 }

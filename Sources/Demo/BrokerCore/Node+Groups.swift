@@ -210,18 +210,30 @@ extension Node {
       return ["Error": .number(ErrorCode.groupNotFound.rawValue)]
     }
     // The members know which topics are read: while there are any, no offset is deleted.
-    let error = group.state == .empty ? ErrorCode.none : .groupSubscribed
-    let topics = eachPartition(request) { _, index, _ in
-      ["Index": .number(index), "PartitionError": .number(error.rawValue)]
-    }
-    for topic in request["Topics"].list where error == .none {
-      for asked in topic["Partitions"].list {
+    let isFree = group.state == .empty
+    var topics: [Value] = []
+    for topic in request["Topics"].list {
+      let partitions: [Value] = topic["Partitions"].list.map { asked in
         let partition = TopicPartition(topic["Name"].text, asked["Index"].int32)
-        try? storage.note(Journal.gone(offset: partition, of: name))
-        groups[name]!.offsets[partition] = nil
+        let error: ErrorCode = isFree ? forget(partition, of: name, storage) : .groupSubscribed
+        return ["Index": asked["Index"], "PartitionError": .number(error.rawValue)]
       }
+      topics.append(["Name": topic["Name"], "Partitions": .list(partitions)])
     }
-    return ["Topics": topics]
+    return ["Topics": .list(topics)]
+  }
+
+  /// Deletes an offset, unless that cannot be recorded: a restart would bring it back.
+  private mutating func forget(
+    _ partition: TopicPartition, of group: ExactText, _ storage: any LogStorage
+  ) -> ErrorCode {
+    do {
+      try storage.note(Journal.gone(offset: partition, of: group))
+    } catch {
+      return .storageError
+    }
+    groups[group]?.offsets[partition] = nil
+    return .none
   }
 
   // MARK: Administration
@@ -279,8 +291,11 @@ extension Node {
       if let group = groups[name] {
         error = group.state == .empty ? .none : .nonEmptyGroup
         if error == .none {
-          try? storage.note(Journal.gone(group: name))
-          groups[name] = nil
+          if (try? storage.note(Journal.gone(group: name))) != nil {
+            groups[name] = nil
+          } else {
+            error = .storageError
+          }
         }
       } else {
         error = .groupNotFound

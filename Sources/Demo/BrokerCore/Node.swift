@@ -203,10 +203,10 @@ public struct Node: Sendable {
     case 0: return produce(body, caller, now, storage)
     case 1: return fetch(body, version, caller, now, storage)
     case 11, 14:
-      defer { lookAtGroups() }
+      defer { lookAtGroup(body["GroupId"].text.exact) }
       return rebalance(request, caller, now)
     default:
-      defer { lookAtGroups() }
+      defer { lookAtGroup(body["GroupId"].text.exact) }
       return .answer(answer(request, body, caller, now, storage))
     }
   }
@@ -259,6 +259,11 @@ public struct Node: Sendable {
 
   /// The next time, in ticks, at which `tick` may have something to do.
   public var nextDeadline: Int64 { min(fetchesDue, groupsDue) }
+
+  /// A request changes one group; a look at all of them for each request would take long where they are many.
+  private mutating func lookAtGroup(_ name: ExactText) {
+    if let group = groups[name] { groupsDue = min(groupsDue, group.nextDeadline) }
+  }
 
   private mutating func lookAtGroups() {
     groupsDue = groups.values.lazy.map(\.nextDeadline).min() ?? .max

@@ -16,6 +16,8 @@ public struct ProducerState: Equatable, Sendable {
   public private(set) var entries: [Entry] = []
   /// The time of its last batch, by the broker's clock.
   public private(set) var seen: Int64
+  /// Whether it was read from a compacted log, which may lack newer batches of the producer; its next one is accepted.
+  public internal(set) var mayLackBatches = false
 
   /// The decision about a batch.
   public enum Verdict: Equatable, Sendable {
@@ -35,19 +37,23 @@ public struct ProducerState: Equatable, Sendable {
     guard let state, let last = state.entries.last else { return .append }
     if header.epoch < state.epoch { return .refuse(.invalidProducerEpoch) }
     if header.epoch > state.epoch {
-      return header.sequence == 0 ? .append : .refuse(.outOfOrderSequence)
+      let isFirst = header.sequence == 0 || state.mayLackBatches
+      return isFirst ? .append : .refuse(.outOfOrderSequence)
     }
     let same = state.entries.first {
       $0.first == header.sequence && $0.last == header.lastSequence
     }
     if let same { return .duplicate(same) }
-    return header.sequence == (last.last &+ 1) & .max ? .append : .refuse(.outOfOrderSequence)
+    let ahead = (header.sequence &- last.last &- 1) & .max
+    let isNext = ahead == 0 || state.mayLackBatches && ahead < Int32.max / 2
+    return isNext ? .append : .refuse(.outOfOrderSequence)
   }
 
   public mutating func note(_ header: BatchHeader, offset: Int64, now: Int64) {
     if header.epoch != epoch { entries = [] }
     epoch = header.epoch
     seen = now
+    mayLackBatches = false
     if entries.count == Self.remembered { entries.removeFirst() }
     entries.append(
       .init(

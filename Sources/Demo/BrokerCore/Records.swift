@@ -68,11 +68,14 @@ public enum Records {
     return nil
   }
 
-  /// Returns the batch with only these of its records, uncompressed.
+  /// Returns the batch with only these of its records, uncompressed, and with their newest time unless the broker set it.
   static func batch(_ records: [Record], of batch: ArraySlice<UInt8>) -> [UInt8] {
     var bytes = Array(batch.prefix(BatchHeader.size))
     bytes[22] &= 0xF8
     bytes.put(Int64(records.count), 4, at: 57)
+    if bytes[22] & 0x08 == 0, let newest = records.lazy.map(\.time).max() {
+      bytes.put(newest, 8, at: 35)
+    }
     for record in records { bytes += record.bytes }
     BatchHeader.seal(&bytes)
     return bytes

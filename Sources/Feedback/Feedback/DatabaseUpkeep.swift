@@ -83,8 +83,14 @@ struct DatabaseUpkeep {
   /// - Returns: whether the walk goes on.
   private mutating func removeForgotten(_ now: UInt64) throws(StoreError) -> Bool {
     if walk == nil {
-      let before = WallClock.milliseconds() - Self.forgettingDelay
-      guard let first = try store.firstForgotten(), first < before else { return false }
+      let wall = WallClock.milliseconds()
+      guard let first = try store.firstForgotten() else { return false }
+      if first > wall + Self.forgettingDelay {
+        // The clock was set back: they would wait for as long as it was ahead.
+        try store.transaction { () throws(StoreError) in try store.boundForgetting(by: wall) }
+      }
+      let before = wall - Self.forgettingDelay
+      guard first < before else { return false }
       walk = Walk(before: before)
     }
     guard var walk else { return false }

@@ -20,8 +20,6 @@ final class DeviceTables {
   /// know; in milliseconds.
   private static let notePeriod: Int64 = 60_000
   private static let idlePeriod: Int64 = 600_000
-  /// Rows that are looked through in one transaction when old ones are removed.
-  private static let sweptRows = 10_000
 
   private let log: Logger
   private let status: StatusBoard
@@ -43,8 +41,7 @@ final class DeviceTables {
   private var began: UInt64 = 0
   /// How far that is, and whether others may look nothing up meanwhile.
   private var filling = Filling()
-  /// The end of the last page of all rows from which old ones were removed.
-  private var sweptTo: DeviceKey?
+  private var sweep = OldRowsWalk()
   private var errors = RepeatedMessages()
   private var caughtUp = 0
   /// Whether marks may stand on the topic that registrations refute.
@@ -172,7 +169,7 @@ final class DeviceTables {
   private func restore(_ reason: RestoreReason) throws(StoreError) {
     let now = WallClock.milliseconds()
     try store.startOver(at: now)
-    (notedAt, sweptTo) = (now, nil)
+    notedAt = now
     if reason == .empty {
       log(FeedbackLog.building)
     } else {
@@ -317,16 +314,20 @@ final class DeviceTables {
       try restore(reason)
       return true
     }
-    if isCatchingUp, try removeOldRows() { return true }
-    let isNoted = try store.transaction { () throws(StoreError) in
+    var (walk, hasMore) = (sweep, false)
+    let isNoted = try store.transaction { () throws(StoreError) -> Bool in
       guard try isCurrent() else { return false }
-      try store.setComplete(at: askedAt)
+      // Also those of a reading that another process has begun and brought this far.
+      hasMore = try walk.removePage(of: store)
+      if !hasMore { try store.setComplete(at: askedAt) }
       return true
     }
+    sweep = walk
     guard isNoted else {
       isOpen = false
       return true
     }
+    if hasMore { return true }
     notedAt = askedAt
     guard isCatchingUp else { return false }
     isCatchingUp = false
@@ -334,21 +335,6 @@ final class DeviceTables {
     let took = MonotonicClock.milliseconds() - began
     log(FeedbackLog.databaseComplete, ["records": "\(caughtUp)", "milliseconds": "\(took)"])
     return false
-  }
-
-  /// Removes what is in the database and was not on the topics, a page at a time.
-  ///
-  /// - Returns: whether there is more.
-  private func removeOldRows() throws(StoreError) -> Bool {
-    guard try store.hasOldRows() else { return false }
-    let page = try store.transaction { () throws(StoreError) in
-      try store.followGeneration()
-      let page = try store.removeOldRows(after: sweptTo, limit: Self.sweptRows)
-      if page.end == nil { try store.noteOldRowsGone() }
-      return page
-    }
-    sweptTo = page.end
-    return page.end != nil
   }
 
   /// Tells those who wait how far it is, once a second.
@@ -360,5 +346,26 @@ final class DeviceTables {
     let obstacle = TableState.filling(progress).obstacle
     status.set("devices", obstacle: obstacle)
     try store.transaction(isCopy: true) { () throws(StoreError) in try store.set(progress) }
+  }
+}
+
+/// A walk over all rows that removes those that are of an earlier reading of the topics: the topics do not have them.
+struct OldRowsWalk {
+  /// The end of the last page, and the reading whose rows stay.
+  private var place: DeviceKey?
+  private var generation: Int64?
+
+  /// Removes them from the next page, in the caller's transaction; from the first one again if another process has read the
+  /// topics anew.
+  ///
+  /// - Parameter limit: rows that are looked through.
+  /// - Returns: whether there is more.
+  mutating func removePage(of store: TokenStore, limit: Int = 10_000) throws(StoreError) -> Bool {
+    guard try store.hasOldRows() else { return false }
+    try store.followGeneration()
+    if store.generation != generation { (place, generation) = (nil, store.generation) }
+    place = try store.removeOldRows(after: place, limit: limit).end
+    if place == nil { try store.noteOldRowsGone() }
+    return place != nil
   }
 }

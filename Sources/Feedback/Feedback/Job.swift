@@ -83,7 +83,9 @@ struct JobReader {
   ) -> Job.Content {
     let received = OutsideTime.received(recordTime: timestamp, now: now)
     let isDevice = topic == devicesTopic
-    if isDevice && value.baseAddress == nil { return .forgotten(DeviceKey(key: key)) }
+    if isDevice && value.baseAddress == nil {
+      return .forgotten(DeviceKey(key: key).flatMap { $0.canBeKept ? $0 : nil })
+    }
     do throws(RecordError) {
       return isDevice ? try device(key, value, received) : try feedback(key, value, received)
     } catch {
@@ -136,6 +138,11 @@ struct JobReader {
   private func check(
     _ key: UnsafeRawBufferPointer, _ device: DeviceKey, _ kind: String
   ) throws(RecordError) {
+    guard device.canBeKept else {
+      throw RecordError(
+        record: kind, field: "app",
+        problem: "makes a key of more than \(DeviceKey.mostKept) bytes, or has a NUL")
+    }
     guard !device.isKey(key) else { return }
     throw RecordError(
       record: kind, field: nil,
@@ -153,6 +160,7 @@ struct JobReader {
     Receipt.forEachLine(in: value) { bytes in
       line += 1
       guard let receipt = try? ReceiptKeys(bytes, parser: parser),
+        receipt.id?.utf8.count ?? 0 <= DeviceKey.mostKept,
         let text = String(validating: bytes, as: UTF8.self)
       else {
         unusable += 1
@@ -170,5 +178,15 @@ struct JobReader {
 
   private func copy(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
     bytes.baseAddress == nil ? nil : Array(bytes)
+  }
+}
+
+extension DeviceKey {
+  /// The most bytes of a key of the database: an index of PostgreSQL takes no more than 2,700.
+  static let mostKept = 1_024
+
+  /// Whether a database of either kind can keep it. No text of PostgreSQL has a NUL: two devices would be one row.
+  var canBeKept: Bool {
+    description.utf8.count <= Self.mostKept && !description.utf8.contains(0)
   }
 }

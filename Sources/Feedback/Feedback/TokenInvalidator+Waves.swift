@@ -77,9 +77,13 @@ extension TokenInvalidator {
     let norm = try norms.norm(origin, at: peak.at, floor: badTokenLimit, store)
     let limit = span == BadTokenWave.day ? norm.day : norm.hour
     let count = try devices(upTo: limit == .max ? limit : limit + 1)
-    // Of a wave that goes on, nothing but its end is moved.
-    invalidationCounts.note(place, left: count > limit ? .max : limit - count)
-    return try begin(origin, devices: count, limit: limit, at: peak.at, within: span)
+    let alarm = try begin(origin, devices: count, limit: limit, at: peak.at, within: span)
+    // A wave that begins is gone if the transaction fails, and the next attempt has to count again. Of one that goes on,
+    // nothing but its end is moved.
+    if alarm == nil {
+      invalidationCounts.note(place, left: count > limit ? .max : limit - count)
+    }
+    return alarm
   }
 
   /// Looks whether an abnormal number of an app's tokens is called bad.

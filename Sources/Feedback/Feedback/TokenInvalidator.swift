@@ -67,6 +67,7 @@ struct TokenInvalidator {
     _ topic: String, at place: Int, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
     timestamp: Int64, now: Int64, _ rows: inout DeviceRows
   ) -> Bool {
+    guard rows.device(place).canBeKept else { return false }
     var state = rows[place]
     if topic == devices {
       switch reader.content(topic, key: key, value: value, timestamp: timestamp, now: now) {
@@ -92,6 +93,8 @@ struct TokenInvalidator {
   /// Judges a batch by the database, which has to be complete, in the caller's transaction.
   func judge(_ jobs: [Job]) throws(StoreError) -> Outcome {
     var tally = Tally(clockSkew: clockSkew)
+    // Another process may have read all of the topics anew since this one last wrote rows.
+    try store.followGeneration()
     // What is published about them comes back.
     let rows = try store.rows(of: jobs.compactMap(\.judged), remembering: true)
     var places = rows.asked.makeIterator()
@@ -194,12 +197,15 @@ struct TokenInvalidator {
     let page = try store.repeatedSuspicions(after: device, limit: limit)
     let said = Set(outcome.publications.map(\.device))
     for (identity, suspicion) in page where isOwned(identity) && !said.contains(identity) {
+      // Most prove nothing whatever the database says, and they are looked at every minute.
+      guard suspicion.isConfirmed(now: now, registeredAt: nil, waves: []) else { continue }
       let state = try store.device(identity)
-      let isConfirmed = suspicion.isConfirmed(
-        now: now, registeredAt: state.registeredAt,
-        waves: try store.waves(identity.app, identity.environment))
       let mark = suspicion.mark
-      guard isConfirmed, state.needs(mark) else { continue }
+      guard state.needs(mark) else { continue }
+      let waves = try store.waves(identity.app, identity.environment)
+      guard suspicion.isConfirmed(now: now, registeredAt: state.registeredAt, waves: waves) else {
+        continue
+      }
       outcome.publications.append(
         Publication(device: identity, record: InvalidTokenRecord(identity, mark)))
       outcome.counts.append((.confirmed, 1))

@@ -121,9 +121,10 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   /// No further batch begins until `begin`.
   ///
   /// - Parameter isRebuilding: the database is still being made: nobody waits for that.
-  /// - Returns: whether the batch under way is to be given up (`drop`).
+  /// - Returns: whether the batch is to be given up (`drop`): one that grows goes with its partitions.
   public mutating func drain(isRebuilding: Bool) -> Bool {
     isDraining = true
+    if isIdle { return count > 0 }
     return phase == .verifying && isRebuilding
   }
 

@@ -126,7 +126,7 @@ extension IngestLoop {
 
   private func perform(_ step: FanOut.Step) -> Bool {
     switch step {
-    case .refuse: refuse(refusal)
+    case .refuse: output.mayProduce() && refuse(refusal)
     case .broadcast: output.mayProduce() && broadcast()
     case .notify(let index): output.mayProduce() && notify(index)
     case .schedule: output.mayProduce() && schedule()
@@ -174,6 +174,7 @@ extension IngestLoop {
     guard let sendAt = request.sendAt else { return min(released?.accepted ?? created, created) }
     let waits = SendTime.waits(
       sendAt, written: record.timestamp, requeuedAt: released?.requeuedAt, now: takenAt)
+    if waits, released == nil { try request.checkMayWait() }
     return waits ? nil : sendAt
   }
 
@@ -251,7 +252,7 @@ extension IngestLoop {
     counters.add(.badTokens)
     guard !request.id.isEmpty else { return true }
     var line = receiptLine(.deadLettered)
-    line.token = UnsafeRawBufferPointer(rebasing: request.tokens[index].prefix(600))
+    line.token = Self.beginning(of: request.tokens[index], 600)
     add(line, letter)
     return true
   }
@@ -267,7 +268,7 @@ extension IngestLoop {
     var line = ReceiptLine(.deadLettered, at: WallClock.milliseconds())
     line.escapedID = id
     line.app = app
-    line.created = max(batch[position].timestamp, 0)
+    line.created = Self.created(batch[position].timestamp)
     scratch.removeAll()
     if !traceParent.isEmpty { CarriedFields.append(.traceParent, traceParent, to: &scratch) }
     if let campaign = reader.refusedCampaign {
@@ -289,8 +290,14 @@ extension IngestLoop {
     line.environment = request.environment
     line.lane = request.laneName
     line.carried = encoder.carried
-    line.created = max(batch[position].timestamp, 0)
+    line.created = Self.created(batch[position].timestamp)
     return line
+  }
+
+  /// What a receipt says of a record's timestamp, which its writer chose; 0 where that is no time in milliseconds since
+  /// 1970, with which nobody could read the receipt.
+  static func created(_ timestamp: Int64) -> Int64 {
+    OutsideTime.problem(timestamp) == nil ? timestamp : 0
   }
 
   private func add(_ line: ReceiptLine, _ letter: DeadLetter) {
@@ -324,6 +331,13 @@ extension IngestLoop {
   /// What a header may quote of a record, which may be of any length.
   private static func quoted(_ bytes: UnsafeRawBufferPointer) -> String {
     String(decoding: bytes.prefix(DeadLetterHeader.longest), as: UTF8.self)
+  }
+
+  /// At most so many bytes of a text, up to the end of a character: receipts are UTF-8.
+  static func beginning(of text: UnsafeRawBufferPointer, _ most: Int) -> UnsafeRawBufferPointer {
+    var end = min(text.count, most)
+    while end > 0, end < text.count, text[end] & 0xC0 == 0x80 { end -= 1 }
+    return UnsafeRawBufferPointer(rebasing: text[..<end])
   }
 
   /// Writes the record at hand to the dead letters, key and value as they came; false when it has to wait.

@@ -46,6 +46,18 @@ extension IngestOutput {
       notification(topic, key: Array(key), value: Array(value), slot: machine.slot, error))
   }
 
+  /// The same for a dead letter that the client itself does not take; false when there is nothing left to cut.
+  func takeBack(
+    _ letter: DeadLetter, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer?
+  ) -> Bool {
+    let shorter = shortened(
+      Array(key), value.map { Array($0) }, letter.kafkaHeaders, slot: machine.slot, receipt: [])
+    guard let shorter else { return false }
+    machine.expect()
+    oversized.append(shorter)
+    return true
+  }
+
   private func letter(
     for record: RefusedRecord, slot: Int, _ error: KafkaError
   ) -> OversizedRecord? {

@@ -14,6 +14,8 @@ import ServiceKit
 /// Owner: the ingest loop.
 final class IngestOutput {
   private static let mostCredit = 16 << 10
+  /// At this many records that wait to become dead letters, or shorter ones, nothing further is written.
+  private static let mostOversized = 64
 
   /// The topics that ingest writes, as the producer knows them.
   struct Topics {
@@ -47,7 +49,7 @@ final class IngestOutput {
   var oversized: [OversizedRecord] = []
   /// The max.message.bytes of such topics, as far as the cluster says.
   var sizeLimits: [String: String?] = [:]
-  /// Bytes of notifications that may be written before it is asked again whether there is room.
+  /// Bytes of what requests become that may be written before it is asked again whether there is room.
   private var credit = 0
   private var watch: ProducerWatch
   private var settled: [Int] = []
@@ -107,12 +109,12 @@ final class IngestOutput {
 
   // MARK: Notifications
 
-  /// Whether a further notification may be written now. What changes the answer from one notification to the next is
-  /// how many bytes wait: it is asked again after some of them.
+  /// Whether a further notification or dead letter may be written now. What changes the answer from one to the next is how
+  /// many bytes wait: it is asked again after some of them.
   func mayProduce() -> Bool {
     if credit > 0 { return true }
     let room = settings.maxInFlightBytes - producer.outstandingBytes
-    guard room > 0 else { return false }
+    guard room > 0, oversized.count < Self.mostOversized else { return false }
     credit = min(room, Self.mostCredit)
     return true
   }
@@ -134,6 +136,7 @@ final class IngestOutput {
     case .full: return false
     case .refused(let error) where error.isOfSize:
       counters.add(counter)
+      credit -= key.count + value.count
       takeBack(topic, key: key, value: value, error)
       return true
     case .refused(let error):
@@ -151,14 +154,18 @@ final class IngestOutput {
     let tag = RecordTag(.ofRequest, slot: machine.slot)
     let result = producer.produce(
       topics.deadLetters, key: key, value: value, headers: letter.kafkaHeaders, tag: tag.number)
+    credit -= key.count + (value?.count ?? 0)
     switch result {
     case .queued:
       machine.expect()
       return true
     case .full: return false
     case .refused(let error):
-      failure = ServiceFailure("Kafka refuses dead letters: \(error)")
-      return false
+      guard error.isOfSize, takeBack(letter, key: key, value: value) else {
+        failure = ServiceFailure("Kafka refuses dead letters: \(error)")
+        return false
+      }
+      return true
     }
   }
 
@@ -170,7 +177,9 @@ final class IngestOutput {
   /// A line for the request at hand.
   func add(_ line: ReceiptLine) {
     machine.expect()
+    let before = receipts.lines.count
     receipts.append(line, for: machine.slot, now: MonotonicClock.milliseconds())
+    credit -= receipts.lines.count - before
   }
 
   /// The same for a line that is written already.

@@ -15,7 +15,8 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
       "Only dead letters with this reason.")) var reason: String?
 
   @Declared(
-    .choice("stage", of: ["ingest", "sender", "feedback"], "Only dead letters of this process."))
+    .choice(
+      "stage", of: DeadLetterStage.allCases.map(\.rawValue), "Only dead letters of this process."))
   var stage: String?
 
   @Declared(

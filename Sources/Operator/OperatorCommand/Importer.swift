@@ -96,7 +96,10 @@ final class Importer {
       let request = try reader.read(bytes)
       if request.isBroadcast { return request.channel }
       noteInvalidTokens(of: request)
-      return request.isToUsers ? UnsafeRawBufferPointer(request.users[0]) : request.tokens[0]
+      if request.tokens.count > 0 { return request.tokens[0] }
+      // Its users may have no devices, as in a request that the scheduler has released.
+      return request.users.first.map { UnsafeRawBufferPointer($0) }
+        ?? UnsafeRawBufferPointer(start: nil, count: 0)
     } catch {
       result.unusable += 1
       report("line \(line) is not a valid request and will become a dead letter: \(error)")

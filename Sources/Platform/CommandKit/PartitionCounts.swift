@@ -8,8 +8,8 @@ public enum PartitionCounts {
   public static let setting = SettingKey<[String]>.list(
     "partitions",
     "Partitions of topics that differ from the default, as NAME=COUNT: notifications=24,receipts=12."
-      + " NAME is without the prefix; a bare number is for every topic but provider-tokens and"
-      + " token-requests, which have one.")
+      + " NAME is without the prefix; a bare number is for every topic but provider-tokens,"
+      + " token-requests and controls, which have one.")
 
   /// The topics to create. Throws for names that are no topic and counts that cannot be.
   public static func specifications(

@@ -39,9 +39,7 @@ public final class HTTP2Client {
       self.credentials = credentials
     }
 
-    fileprivate var address: String {
-      host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-    }
+    fileprivate var address: String { "\(HTTP2Client.bracketed(host)):\(port)" }
   }
 
   /// The answer of a server.
@@ -106,8 +104,10 @@ public final class HTTP2Client {
       curl_slist_free_all(places)
     }
     for (name, value) in headers { list = curl_slist_append(list, "\(name): \(value)") }
-    let name = identity.serverName ?? host
-    if name != host { places = curl_slist_append(nil, "\(name):\(port):\(host):\(port)") }
+    let (place, name) = (target, Self.bracketed(identity.serverName ?? host))
+    if "\(name):\(port)" != place {
+      places = curl_slist_append(nil, "\(name):\(port):\(place)")
+    }
     martlet_curl_set_text(easy, CURLOPT_URL, "https://\(name):\(port)\(path)")
     martlet_curl_set_text(easy, CURLOPT_CUSTOMREQUEST, method)
     martlet_curl_set_list(easy, CURLOPT_CONNECT_TO, places)
@@ -151,17 +151,23 @@ public final class HTTP2Client {
       martlet_curl_request_bytes(easy) > 0
       && (proxy == nil || martlet_curl_was_secured(easy) != 0)
     guard let proxy else {
-      return Failure(description: "\(host):\(port): \(words)", mayHaveArrived: hasLeft)
+      return Failure(description: "\(target): \(words)", mayHaveArrived: hasLeft)
     }
     return Failure(
       description:
-        "\(host):\(port) through the proxy \(proxy.address): \(hasLeft ? words : tunnelProblem(code, sink, words))",
+        "\(target) through the proxy \(proxy.address): \(hasLeft ? words : tunnelProblem(code, sink, words))",
       mayHaveArrived: hasLeft)
+  }
+
+  private var target: String { "\(Self.bracketed(host)):\(port)" }
+
+  /// A host as a URI names it (RFC 3986 §3.2.2).
+  private static func bracketed(_ host: String) -> String {
+    host.contains(":") ? "[\(host)]" : host
   }
 
   /// Why there is no TLS with the server behind a proxy.
   private func tunnelProblem(_ code: CURLcode, _ sink: AnswerSink, _ words: String) -> String {
-    let target = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     let status = martlet_curl_connect_status(easy)
     if status != 0, let answer = ProxyAnswer(head: sink.head), !answer.opensTunnel {
       return ProxyFailure(

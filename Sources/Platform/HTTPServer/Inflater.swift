@@ -26,8 +26,8 @@ public final class Inflater {
     stream.deallocate()
   }
 
-  /// True if `unpack` may return more without further input.
-  public var hasMore: Bool { !isComplete && (!packed.isEmpty || mayHaveMore) }
+  /// True if `unpack` may return more without further input, or refuses what came behind the end.
+  public var hasMore: Bool { !packed.isEmpty || mayHaveMore }
 
   public func append(_ bytes: UnsafeRawBufferPointer) { packed.append(bytes) }
 
@@ -46,8 +46,8 @@ public final class Inflater {
       return room.count - Int(stream.pointee.avail_out)
     }
     packed.removeFirst(packed.count - Int(stream.pointee.avail_in))
-    mayHaveMore = stream.pointee.avail_out == 0
     isComplete = code == Z_STREAM_END
+    mayHaveMore = stream.pointee.avail_out == 0 && !isComplete
     if isComplete { return packed.isEmpty }
     return code == Z_OK || code == Z_BUF_ERROR
   }

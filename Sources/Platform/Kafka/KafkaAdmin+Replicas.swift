@@ -11,6 +11,30 @@ public struct TopicReplicas: Sendable, Hashable {
 }
 
 extension KafkaAdmin {
+  /// The ids of the brokers that lead these partitions; nothing of those that have no leader. Creates no topic.
+  public func leaders(
+    of partitions: [TopicPartition], timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> [TopicPartition: Int32] {
+    var metadata: UnsafePointer<rd_kafka_metadata>?
+    let code = rd_kafka_metadata(handle, 1, nil, &metadata, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
+      throw KafkaError(code, "no Kafka broker answers at \(configuration.bootstrap)")
+    }
+    defer { rd_kafka_metadata_destroy(metadata) }
+    let wanted = Set(partitions)
+    var leaders: [TopicPartition: Int32] = [:]
+    for index in 0..<Int(metadata.pointee.topic_cnt) {
+      let topic = metadata.pointee.topics[index]
+      let name = String(cString: topic.topic)
+      for index in 0..<Int(topic.partition_cnt) {
+        let partition = topic.partitions[index]
+        let place = TopicPartition(topic: name, partition: partition.id)
+        if partition.leader >= 0, wanted.contains(place) { leaders[place] = partition.leader }
+      }
+    }
+    return leaders
+  }
+
   /// The current state of a topic's partitions. Does not create the topic.
   ///
   /// Throws the cluster's error for the topic, or a timeout error when no broker answers.

@@ -90,7 +90,7 @@ public final class KafkaAdmin {
     try brokers(timeoutMilliseconds: timeoutMilliseconds).count
   }
 
-  /// The addresses of the cluster's current brokers, as `host:port`.
+  /// The addresses of the cluster's current brokers, as `host:port` or `[host]:port`.
   public func brokers(timeoutMilliseconds: Int32) throws(KafkaError) -> [String] {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(client!.raw, 0, nil, &metadata, timeoutMilliseconds)
@@ -100,8 +100,13 @@ public final class KafkaAdmin {
     defer { rd_kafka_metadata_destroy(metadata) }
     return (0..<Int(metadata.pointee.broker_cnt)).map {
       let broker = metadata.pointee.brokers[$0]
-      return "\(String(cString: broker.host)):\(broker.port)"
+      return Self.address(String(cString: broker.host), broker.port)
     }
+  }
+
+  /// An address as `bootstrap.servers` takes it: the brokers' own list has IPv6 addresses without brackets.
+  static func address(_ host: String, _ port: Int32) -> String {
+    host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
   }
 
   /// The first offset that a partition still holds and the next one to be written.
@@ -109,6 +114,22 @@ public final class KafkaAdmin {
     _ partition: TopicPartition, timeoutMilliseconds: Int32
   ) throws(KafkaError) -> Watermarks {
     try client!.watermarks(partition, timeoutMilliseconds: timeoutMilliseconds)
+  }
+
+  /// The watermarks of those of these partitions for which they can be found out. A leader that does not answer within
+  /// the time takes the answers of all others with it: ask for the partitions of one leader (`leaders`).
+  public func knownWatermarks(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int32
+  ) -> [TopicPartition: Watermarks] {
+    let low = client!.offsets(
+      partitions, at: Int64(RD_KAFKA_OFFSET_BEGINNING), timeoutMilliseconds: timeoutMilliseconds)
+    let high = client!.offsets(
+      Array(low.keys), at: Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds: timeoutMilliseconds)
+    var found: [TopicPartition: Watermarks] = [:]
+    for (partition, end) in high {
+      found[partition] = Watermarks(low: low[partition] ?? end, high: end)
+    }
+    return found
   }
 
   /// The committed offsets of a group. Does not join it.

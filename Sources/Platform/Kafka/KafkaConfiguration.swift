@@ -218,6 +218,8 @@ public struct KafkaConfiguration: Sendable {
     "allow.auto.create.topics":
       "a topic that was deleted would come back with the cluster's number of partitions",
     "bootstrap.servers": "set the bootstrap address itself instead",
+    // librdkafka's older name of it.
+    "metadata.broker.list": "set the bootstrap address itself instead",
     "enable.auto.commit": "an offset is committed only when its outcome is acknowledged",
     "enable.auto.offset.store": "an offset is committed only when its outcome is acknowledged",
     "enable.partition.eof": "readers of tables rely on it",

@@ -19,7 +19,7 @@ public final class KafkaTail {
   public var topic: String { reader.topic }
   public var partitions: Int { reader.partitions }
   private let reader: LogReader
-  private var expected: [Int64] = []
+  private var progress = ReadProgress()
   private var unfinished: Set<Int32>
 
   /// The number of offsets skipped: records that were deleted before they were read. (Compacted and transactional
@@ -27,8 +27,11 @@ public final class KafkaTail {
   public private(set) var missed = 0
   /// True if every partition has been read to its end at least once.
   public var isCaughtUp: Bool { unfinished.isEmpty }
-  /// True if every partition has been read up to the offset that `ends` has for it.
-  public func hasRead(to ends: [Int64]) -> Bool { zip(expected, ends).allSatisfy { $0 >= $1 } }
+  /// True if every partition has been read up to the offset that `ends` has for it, or has been at its end for a second:
+  /// its last offsets may not belong to records, or to those of an open transaction.
+  public func hasRead(to ends: [Int64]) -> Bool {
+    progress.hasRead(to: ends, now: MonotonicClock.milliseconds())
+  }
   /// The last error; reading continues by itself.
   public var lastError: KafkaError? { reader.lastError }
 
@@ -52,7 +55,7 @@ public final class KafkaTail {
         case .offsets(let offsets): offsets[partition] ?? marks.low
         case .time: max(starts[Int(partition)] ?? marks.low, marks.low)
         }
-      expected.append(first)
+      progress.begin(at: first)
       try reader.start(partition, at: first)
     }
   }
@@ -77,12 +80,11 @@ public final class KafkaTail {
   private func note(_ record: KafkaRecord) {
     if record.isEndOfPartition {
       unfinished.remove(record.partition)
+      progress.ended(record.partition, now: MonotonicClock.milliseconds())
     } else if record.errorCode != 0 {
       reader.lastError = record.error
     } else {
-      let wanted = expected[Int(record.partition)]
-      if record.offset > wanted { missed += Int(record.offset - wanted) }
-      expected[Int(record.partition)] = record.offset + 1
+      missed += progress.read(record.partition, record.offset)
     }
   }
 

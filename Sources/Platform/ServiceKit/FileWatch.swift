@@ -18,6 +18,8 @@ public struct FileWatch {
   private var nextLook: UInt64 = 0
   private var unsettled = 0
   private var retryAt: UInt64?
+  /// True if files are read again that have not changed, because some of them could not be used.
+  private(set) var isRetry = false
 
   public init(_ paths: [String]) { follow(paths) }
 
@@ -34,7 +36,7 @@ public struct FileWatch {
 
   /// To be called before the files are read: what changes from now on is news.
   public mutating func begin() {
-    _ = note()
+    isRetry = !note() && unsettled == 0 && retryAt != nil
     (unsettled, retryAt) = (0, nil)
   }
 

@@ -19,7 +19,7 @@ extension KafkaConfiguration {
     common = values.kafka.common.map { ($0.name, $0.value) }
     consumer = values.kafka.consumer.map { ($0.name, $0.value) }
     producer = values.kafka.producer.map { ($0.name, $0.value) }
-    try Self.rethrow { () throws(KafkaError) in try check() }
+    try Self.rethrow(values) { () throws(KafkaError) in try check() }
   }
 
   /// Checks the properties against each other, for a service that takes some: `acks` against idempotence, the
@@ -29,14 +29,22 @@ extension KafkaConfiguration {
   static func checkTogether(_ values: SettingValues) throws(SettingErrors) {
     guard values.table.takesKafkaProperties else { return }
     let configuration = try KafkaConfiguration(values, clientID: "check")
-    try rethrow { () throws(KafkaError) in try configuration.checkTogether() }
+    try rethrow(values) { () throws(KafkaError) in try configuration.checkTogether() }
   }
 
-  private static func rethrow(_ check: () throws(KafkaError) -> Void) throws(SettingErrors) {
+  /// An error names the property with its value, unless that is a secret: a librdkafka that was built without OAuth
+  /// refuses a client's secret.
+  private static func rethrow(
+    _ values: SettingValues, _ check: () throws(KafkaError) -> Void
+  ) throws(SettingErrors) {
     do throws(KafkaError) {
       try check()
     } catch {
-      throw SettingErrors(nil, error.message)
+      var text = error.message
+      for (_, property) in values.kafka.named where KafkaProperties.isSecret(property.name) {
+        text = text.replacing("\(property.name)=\(property.value)", with: property.name)
+      }
+      throw SettingErrors(nil, text)
     }
   }
 }

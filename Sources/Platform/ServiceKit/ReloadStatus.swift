@@ -35,6 +35,12 @@ public final class ReloadStatus: MetricSource {
     }
   }
 
+  /// Whether a file is to be read again, after `begin` of its watch: of those that are tried again without a change only
+  /// one that was refused. The others are in use, and to take them anew has its price.
+  public func isDue(_ file: String, _ files: FileWatch, isAsked: Bool) -> Bool {
+    isAsked || !files.isRetry || state.withLock { $0[file].flatMap(\.self) != nil }
+  }
+
   /// The file is in use as it is.
   public func accepted(_ file: String) { state.withLock { $0[file] = .some(nil) } }
 

@@ -40,7 +40,7 @@ public struct StatusServer: Sendable {
       throw ServiceFailure(
         "no status pages: \(error); --\(CommonSettings.http.name) names another address")
     }
-    url = "http://\(host):\(server.port)"
+    url = "http://\(Endpoint(host: host, port: server.port))"
   }
 }
 

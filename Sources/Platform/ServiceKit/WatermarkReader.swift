@@ -95,6 +95,7 @@ public final class WatermarkReader {
 
     func run(_ loop: ServiceLoop) {
       var admin: KafkaAdmin?
+      var wasWhole = true
       while !isEnding {
         _ = loop.wait(admin == nil ? -1 : Self.idleMilliseconds)
         let asked = questions.drain()
@@ -104,23 +105,34 @@ public final class WatermarkReader {
         }
         for partitions in asked {
           if admin == nil { admin = try? KafkaAdmin(configuration) }
-          let found = admin.map { look(partitions, $0) } ?? [:]
+          let found = admin.map { look(partitions, $0, atOnce: wasWhole) } ?? [:]
+          wasWhole = found.count == partitions.count
           // Whoever asks will ask again at once.
-          if found.count < partitions.count, !isEnding { usleep(100_000) }
+          if !wasWhole, !isEnding { usleep(100_000) }
           answers.post(found)
         }
       }
       admin?.close()
     }
 
-    /// All with one request, or each alone where that fails because of one of them.
-    private func look(_ partitions: [TopicPartition], _ admin: KafkaAdmin) -> Answers {
-      if let all = try? admin.watermarks(partitions, timeoutMilliseconds: Self.patience) {
+    /// All with one request to each broker. Where that fails because of one of them, leader by leader: as many times
+    /// `patience` as there are brokers that do not answer, however many partitions they lead, and none for partitions
+    /// without a leader.
+    ///
+    /// - Parameter atOnce: false if it is known to fail: it would take its time before it does.
+    private func look(
+      _ partitions: [TopicPartition], _ admin: KafkaAdmin, atOnce: Bool
+    ) -> Answers {
+      if atOnce, let all = try? admin.watermarks(partitions, timeoutMilliseconds: Self.patience) {
         return Answers(zip(partitions, all)) { first, _ in first }
       }
+      let leaders =
+        (try? admin.leaders(of: partitions, timeoutMilliseconds: Self.patience)) ?? [:]
       var found: Answers = [:]
-      for partition in partitions where !isEnding {
-        found[partition] = try? admin.watermarks(partition, timeoutMilliseconds: Self.patience)
+      for (_, led) in Dictionary(grouping: leaders.keys, by: { leaders[$0] ?? -1 })
+      where !isEnding {
+        let known = admin.knownWatermarks(led, timeoutMilliseconds: Self.patience)
+        found.merge(known) { first, _ in first }
       }
       return found
     }

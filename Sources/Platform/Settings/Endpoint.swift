@@ -38,7 +38,10 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     self.init(host: String(host), port: port)
   }
 
-  public var description: String {
-    host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-  }
+  public var description: String { "\(bracketed):\(port)" }
+
+  /// The authority of an https URI (RFC 3986 §3.2), without a port that is the scheme's own.
+  public var httpsAuthority: String { port == 443 ? bracketed : description }
+
+  private var bracketed: String { host.contains(":") ? "[\(host)]" : host }
 }

@@ -41,9 +41,8 @@ public struct KafkaProperties: Sendable, Equatable {
 
   /// True if a property's value must never be printed.
   public static func isSecret(_ name: String) -> Bool {
-    ["password", "secret", "pem", "ssl_key", "ssl.key", "token", "sasl.jaas"].contains {
-      name.contains($0)
-    }
+    ["password", "passphrase", "secret", "pem", "ssl_key", "ssl.key", "token", "sasl.jaas"]
+      .contains { name.contains($0) }
   }
 
   /// Adds a passed-through setting such as `kafka.consumer.fetch.wait.max.ms`; a later value of
@@ -62,12 +61,9 @@ public struct KafkaProperties: Sendable, Equatable {
   private static func put(
     _ list: inout [Property], _ name: Substring, _ value: String, _ source: SettingSource
   ) {
-    let property = Property(name: String(name), value: value, source: source)
-    if let index = list.firstIndex(where: { $0.name == property.name }) {
-      list[index] = property
-    } else {
-      list.append(property)
-    }
+    // At the end: librdkafka has two names for some properties, and the one that is set last counts.
+    list.removeAll { $0.name == name }
+    list.append(Property(name: String(name), value: value, source: source))
   }
 
   /// Every property with its passed-through name, such as `kafka.consumer.check.crcs`.

@@ -67,8 +67,11 @@ public final class AudienceReader {
   private static let mostVersions = 10_000
 
   private let database: Database
-  private var prepared: Prepared?
-  private var pages: Pages?
+  /// Campaigns are asked about in turn: each audience is looked through once, and not again for each page.
+  private var prepared: [Prepared] = []
+  private var paged: [Pages] = []
+  /// The most that are remembered of either; the oldest ones go.
+  private static let mostKnown = 100
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL. Every question throws while it is not complete
   /// (`TableState`).
@@ -78,7 +81,7 @@ public final class AudienceReader {
 
   /// The number of devices in an audience now.
   public func count(_ audience: Audience) throws(StoreError) -> Int {
-    (prepared, pages) = (nil, nil)
+    forget(audience)
     return try database.whileComplete { () throws(StoreError) in try prepare(audience).count }
   }
 
@@ -101,7 +104,14 @@ public final class AudienceReader {
     var page = AudiencePage()
     page.tokens.reserveCapacity(min(limit, RequestRules.maximumTokens) * 67)
     while try pages.page.next() { page.append(pages.page.token(0)) }
+    // The last page: who asks again begins with a new look.
+    if page.count < limit { forget(audience) }
     return page
+  }
+
+  private func forget(_ audience: Audience) {
+    prepared.removeAll { $0.audience == audience }
+    paged.removeAll { $0.audience == audience }
   }
 
   /// A time zone as registrations name it, and how many devices of an audience do.
@@ -116,7 +126,7 @@ public final class AudienceReader {
   }
 
   private func namedZones(_ audience: Audience) throws(StoreError) -> [ZoneCount] {
-    let (listed, values) = condition(audience, try prepare(audience).versions, from: 1)
+    let (listed, values) = condition(audience, try preparedVersions(audience), from: 1)
     let statement = try database.prepare(
       """
       SELECT time_zone, count(*) FROM devices WHERE \(listed) AND time_zone IS NOT NULL
@@ -141,7 +151,7 @@ public final class AudienceReader {
 
   /// Looks through all devices once.
   private func prepare(_ audience: Audience) throws(StoreError) -> Prepared {
-    if let prepared, prepared.audience == audience { return prepared }
+    if let known = prepared.first(where: { $0.audience == audience }) { return known }
     var versions: [String]?
     let count: Int
     if let least = audience.leastVersion {
@@ -157,21 +167,30 @@ public final class AudienceReader {
       count = try statement.next() ? Int(statement.integer(0) ?? 0) : 0
     }
     let made = Prepared(audience: audience, count: count, versions: versions)
-    prepared = made
+    if prepared.count == Self.mostKnown { prepared.removeFirst() }
+    prepared.append(made)
     return made
+  }
+
+  /// The versions in an audience; nil for any, which needs no look at the devices.
+  private func preparedVersions(_ audience: Audience) throws(StoreError) -> [String]? {
+    audience.leastVersion == nil ? nil : try prepare(audience).versions
   }
 
   private func pages(
     _ audience: Audience, _ zones: CampaignWave.Zones?
   ) throws(StoreError) -> Pages {
-    if let pages, pages.audience == audience, pages.zones == zones { return pages }
-    let (listed, values) = condition(audience, try prepare(audience).versions, zones, from: 3)
+    if let known = paged.first(where: { $0.audience == audience && $0.zones == zones }) {
+      return known
+    }
+    let (listed, values) = condition(audience, try preparedVersions(audience), zones, from: 3)
     let made = Pages(
       audience: audience, zones: zones,
       page: try database.prepare(
         "SELECT token FROM devices WHERE token > ?1 AND \(listed) ORDER BY token LIMIT ?2"),
       values: values)
-    pages = made
+    if paged.count == Self.mostKnown { paged.removeFirst() }
+    paged.append(made)
     return made
   }
 

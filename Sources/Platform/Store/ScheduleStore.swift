@@ -9,6 +9,8 @@ public struct ScheduledEntry: Equatable, Sendable {
   public let row: ScheduleRow
   /// The record's value.
   public let value: String
+  /// The approximate memory size in bytes.
+  public var bytes: Int { key.utf8.count + value.utf8.count + 200 }
 
   public init(key: ExactText, row: ScheduleRow, value: String) {
     (self.key, self.row, self.value) = (key, row, value)
@@ -22,6 +24,7 @@ public final class ScheduleStore {
   private let select: Statement
   private let upsert: Statement
   private let delete: Statement
+  private let deleteUnwritten: Statement
   private let page: Statement
   private let anywhere: ScheduleQueries
   private let selectPosition: Statement
@@ -38,11 +41,13 @@ public final class ScheduleStore {
     upsert = try database.prepare(
       "INSERT INTO schedule VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \(Self.replaces)")
     delete = try database.prepare("DELETE FROM schedule WHERE partition = ?1 AND key = ?2")
-    page = try database.prepare(
-      """
+    deleteUnwritten = try database.prepare(
+      "DELETE FROM schedule WHERE partition = ?1 AND key = ?2 AND record_offset < 0")
+    let rows = """
       SELECT \(Self.columns) FROM schedule
-      WHERE partition = ?1 AND due <= ?2 AND (due, key) > (?3, ?4) ORDER BY due, key LIMIT ?5
-      """)
+      WHERE partition = ?1 AND due <= ?2 AND (due, key) > (?3, ?4) AND record_offset >= ?6
+      ORDER BY due, key LIMIT ?5
+      """
     selectPosition = try database.prepare(
       "SELECT next_offset FROM schedule_positions WHERE partition = ?1")
     upsertPosition = try database.prepare(
@@ -52,8 +57,19 @@ public final class ScheduleStore {
       """)
     if case .postgres(let server) = database {
       many = try ManyScheduled(server)
+      // Its answer is in memory as a whole: no row is sent before which there are bytes enough.
+      page = try database.prepare(
+        """
+        SELECT \(Self.columns) FROM (
+          SELECT found.*,
+            sum(octet_length(value)) OVER (ORDER BY due, key ROWS UNBOUNDED PRECEDING)
+              - octet_length(value) AS bytes_before
+          FROM (\(rows)) AS found
+        ) AS page WHERE bytes_before < ?7 ORDER BY due, key
+        """)
     } else {
       many = nil
+      page = try database.prepare(rows)
     }
   }
 
@@ -97,12 +113,13 @@ public final class ScheduleStore {
   public func put(_ partition: Int32, _ entries: [ScheduledEntry]) throws(StoreError) {
     if let many { return try many.put(partition, entries) }
     for entry in entries {
+      let columns = entry.row.kind.columns
       upsert.bind(1, Int64(partition))
       upsert.bind(2, entry.key.text)
       upsert.bind(3, entry.row.offset)
-      upsert.bind(4, entry.row.due)
-      upsert.bind(5, entry.row.at)
-      upsert.bind(6, entry.row.kind)
+      upsert.bind(4, columns.due)
+      upsert.bind(5, columns.at)
+      upsert.bind(6, columns.cancelled)
       upsert.bind(7, entry.value)
       try upsert.run()
     }
@@ -119,18 +136,26 @@ public final class ScheduleStore {
 
   /// Entries of a partition that are due until a time (milliseconds since the epoch), in the order of time and key: those
   /// that follow a place in that order.
+  ///
+  /// - Parameters:
+  ///   - bytes: the entry with which all have so many bytes or more is the last one.
+  ///   - areAllMeant: also those that are not on the topic (`unwritten`). They are not to be released: what is written
+  ///     may come to stand in another partition, and is released there.
   public func due(
-    _ partition: Int32, through: Int64, after due: Int64, _ key: ExactText, limit: Int
+    _ partition: Int32, through: Int64, after due: Int64, _ key: ExactText, limit: Int,
+    bytes: Int = .max, areAllMeant: Bool = false
   ) throws(StoreError) -> [ScheduledEntry] {
     page.bind(1, Int64(partition))
     page.bind(2, through)
     page.bind(3, due)
     page.bind(4, key.text)
     page.bind(5, Int64(limit))
-    return try page.scheduledEntries()
+    page.bind(6, areAllMeant ? Int64.min : 0)
+    if many != nil { page.bind(7, Int64(bytes)) }
+    return try page.scheduledEntries(bytes: bytes)
   }
 
-  /// Requests of a partition that were handed back after a time, in milliseconds since the epoch.
+  /// Requests of a partition that were written, or read as handed back, after a time (milliseconds since the epoch).
   public func handedBack(_ partition: Int32, after time: Int64) throws(StoreError)
     -> [ScheduledEntry]
   {
@@ -152,7 +177,7 @@ public final class ScheduleStore {
     return try statement.scheduledEntries().first
   }
 
-  /// The campaigns of a partition.
+  /// The campaigns of a partition that are on its topic.
   public func campaigns(_ partition: Int32) throws(StoreError) -> [ScheduledEntry] {
     try due(
       partition, through: ScheduleRow.never, after: ScheduleRow.never - 1, "", limit: .max)
@@ -212,6 +237,33 @@ public final class ScheduleStore {
     return try statement.scheduledEntries()
   }
 
+  /// What was to be written to a partition's topic again stands in another partition now.
+  public func removeUnwritten(_ partition: Int32, _ key: ExactText) throws(StoreError) {
+    deleteUnwritten.bind(1, Int64(partition))
+    deleteUnwritten.bind(2, key.text)
+    try deleteUnwritten.run()
+  }
+
+  /// The partitions of which the database has, or had, anything.
+  public func partitions() throws(StoreError) -> [Int32] {
+    let statement = try store.database.prepare(
+      "SELECT partition FROM schedule_positions ORDER BY partition")
+    var partitions: [Int32] = []
+    while try statement.next() {
+      if let number = statement.integer(0).flatMap({ Int32(exactly: $0) }) {
+        partitions.append(number)
+      }
+    }
+    return partitions
+  }
+
+  /// Forgets a partition that its topic does not have any more, once nothing of it is left.
+  public func forget(_ partition: Int32) throws(StoreError) {
+    try store.database.execute(
+      "DELETE FROM schedule_positions WHERE partition = \(partition)"
+        + " AND NOT EXISTS (SELECT 1 FROM schedule WHERE partition = \(partition))")
+  }
+
   /// A partition has been read to its end since it was begun anew.
   public func setComplete(_ partition: Int32) throws(StoreError) {
     try store.database.execute(
@@ -244,9 +296,25 @@ public final class ScheduleStore {
   }
 }
 
-extension ScheduleRow {
-  /// The column `cancelled`: 0 for a request, 1 for a cancellation, 2 for a campaign.
-  fileprivate var kind: Int64 { isCancellation ? 1 : isCampaign ? 2 : 0 }
+extension ScheduleRow.Kind {
+  /// The columns that say the kind; `cancelled` is 0 for a request, 1 for a cancellation, 2 for a campaign.
+  fileprivate var columns: (due: Int64, at: Int64, cancelled: Int64) {
+    switch self {
+    case .request(let due, let written): (due, written, 0)
+    case .handedBack(let due, _, let read): (due, read, 0)
+    case .cancellation(let at, let keptUntil): (keptUntil, at, 1)
+    case .campaign(let revision): (ScheduleRow.never, revision, 2)
+    }
+  }
+
+  fileprivate init(due: Int64, at: Int64, cancelled: Int64, _ requeue: Requeue?) {
+    switch (cancelled, requeue) {
+    case (1, _): self = .cancellation(at: at, keptUntil: due)
+    case (2, _): self = .campaign(revision: at)
+    case (_, let requeue?): self = .handedBack(due: due, requeue, read: at)
+    case (_, nil): self = .request(due: due, written: at)
+    }
+  }
 }
 
 extension Statement {
@@ -256,16 +324,26 @@ extension Statement {
     return ScheduledEntry(
       key: text(0).exact,
       row: ScheduleRow(
-        offset: integer(1) ?? 0, due: integer(2) ?? 0, at: integer(3) ?? 0,
-        isCancellation: integer(4) == 1, identity: ScheduleRow.identity(of: value.utf8),
-        requeue: Requeue(value: value.utf8.span)),
+        offset: integer(1) ?? 0, identity: ScheduleRow.identity(of: value.utf8),
+        kind: ScheduleRow.Kind(
+          due: integer(2) ?? 0, at: integer(3) ?? 0, cancelled: integer(4) ?? 0,
+          Requeue(value: value.utf8.span))),
       value: value)
   }
 
-  /// Those of all rows.
-  func scheduledEntries() throws(StoreError) -> [ScheduledEntry] {
+  /// Those of all rows, or of the first ones that have so many bytes.
+  func scheduledEntries(bytes: Int = .max) throws(StoreError) -> [ScheduledEntry] {
     var entries: [ScheduledEntry] = []
-    while try next() { entries.append(scheduledEntry) }
+    var sum = 0
+    while try next() {
+      let entry = scheduledEntry
+      entries.append(entry)
+      sum += entry.bytes
+      if sum >= bytes {
+        reset()
+        break
+      }
+    }
     return entries
   }
 }
@@ -306,10 +384,11 @@ private struct ManyScheduled {
     var numbers = [PostgresArray](repeating: PostgresArray(), count: 4)
     var values = PostgresArray()
     for entry in entries {
+      let columns = entry.row.kind.columns
       numbers[0].append(entry.row.offset)
-      numbers[1].append(entry.row.due)
-      numbers[2].append(entry.row.at)
-      numbers[3].append(entry.row.kind)
+      numbers[1].append(columns.due)
+      numbers[2].append(columns.at)
+      numbers[3].append(columns.cancelled)
       values.append(entry.value)
     }
     for (index, column) in numbers.enumerated() {

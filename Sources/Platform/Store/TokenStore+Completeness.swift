@@ -15,7 +15,7 @@ extension TokenStore {
   /// last complete, or reading them anew began. Milliseconds since the epoch; nil if nothing was ever read.
   public func followedAt() throws(StoreError) -> Int64? { try completeness.followedAt() }
 
-  /// Takes over the generation that another process may have begun; to be called in a transaction that writes rows.
+  /// Takes over the generation that another process may have begun; to be called in a transaction that reads or writes rows.
   public func followGeneration() throws(StoreError) {
     let current = try completeness.generation()
     if current != generation { known?.forget() }

@@ -36,6 +36,16 @@ extension TokenStore {
     try database.integer("SELECT min(forgotten_at) FROM forgotten_devices")
   }
 
+  /// A device that a clock which was ahead has forgotten later than now is forgotten now; in the caller's transaction.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  public func boundForgetting(by now: Int64) throws(StoreError) {
+    let bound = try database.prepare(
+      "UPDATE forgotten_devices SET forgotten_at = ?1 WHERE forgotten_at > ?1")
+    bound.bind(1, now)
+    try bound.run()
+  }
+
   /// Removes the receipts of forgotten devices from a page of all receipts, in the caller's transaction.
   ///
   /// - Parameters:

@@ -30,7 +30,7 @@ public final class TokenStore {
   /// With SQLite: rows that need not be read again.
   var known: KnownRows?
   /// Which reading of the topics rows are written from: see `TokenStore+Completeness`.
-  var generation: Int64
+  public internal(set) var generation: Int64
 
   /// Opens the database, makes it if it is not there, and brings its schema up to date. Refuses a file that another
   /// program or a newer version has made.

@@ -11,28 +11,38 @@ extension TokenStoreReader {
   public func forEachScheduled(
     withPrefix prefix: String, _ body: (ScheduledEntry) -> Bool
   ) throws(StoreError) {
-    // Page by page: a statement that stands open for as long as somebody reads its rows keeps SQLite's log from being cut.
+    let partitions = try database.prepare("SELECT partition FROM schedule_positions")
+    var runs: [ScheduledRun] = []
+    while try partitions.next() { runs.append(ScheduledRun(partition: partitions.integer(0) ?? 0)) }
+    // Page by page: a statement that stands open for as long as somebody reads its rows keeps SQLite's log from being
+    // cut. And in the order of the table: the rows of all partitions would be sorted for each page.
     let statement = try database.prepare(
       """
       SELECT \(ScheduleStore.columns) FROM schedule
-      WHERE cancelled = 0 AND substr(key, 1, length(?1)) = ?1 AND (due, key) > (?2, ?3)
-      ORDER BY due, key LIMIT \(Self.page)
+      WHERE partition = ?4 AND cancelled = 0 AND substr(key, 1, length(?1)) = ?1
+        AND (due, key) > (?2, ?3)
+      ORDER BY due, key LIMIT ?5
       """)
-    var (due, key) = (Int64.min, "")
+    statement.bind(1, prefix)
+    let limit = max(Self.leastPage, Self.mostRead / max(1, runs.count))
     while true {
-      statement.bind(1, prefix)
-      statement.bind(2, due)
-      statement.bind(3, key)
-      let entries = try statement.scheduledEntries()
-      for entry in entries {
-        guard body(entry) else { return }
+      var first: (run: Int, entry: ScheduledEntry)?
+      for run in runs.indices {
+        if runs[run].page.isEmpty { try runs[run].read(statement, limit) }
+        guard let entry = runs[run].page.first else { continue }
+        let isNext =
+          first.map { (entry.row.due, entry.key) < ($0.entry.row.due, $0.entry.key) } ?? true
+        if isNext { first = (run, entry) }
       }
-      guard entries.count == Self.page, let last = entries.last else { return }
-      (due, key) = (last.row.due, last.key.text)
+      guard let first else { return }
+      runs[first.run].page.removeFirst()
+      guard body(first.entry) else { return }
     }
   }
 
-  private static var page: Int { 1_000 }
+  /// The requests that are in memory at once, about, and the fewest of a partition.
+  private static var mostRead: Int { 10_000 }
+  private static var leastPage: Int { 20 }
 
   /// Runs `body`, which looks into the schedule, and throws while a partition is read anew, before or after it.
   public func whileScheduleIsComplete<R>(
@@ -45,12 +55,26 @@ extension TokenStoreReader {
     return result
   }
 
-  /// Records of campaigns that are read at once, at most.
-  private static let mostCampaigns = 10_000
+  /// Records of campaigns that are in memory at once, at most: each may have 64 KiB.
+  private static let campaignsAtOnce = 1_000
+
+  /// Calls `body` for the records of the campaigns, in the order of their keys.
+  public func forEachCampaign(_ body: (ScheduledEntry) -> Void) throws(StoreError) {
+    let queries = try ScheduleQueries(database)
+    var last = ""
+    while true {
+      let page = try queries.campaigns(after: last, limit: Self.campaignsAtOnce)
+      for entry in page { body(entry) }
+      guard page.count == Self.campaignsAtOnce, let end = page.last else { return }
+      last = end.key.text
+    }
+  }
 
   /// The records of the campaigns.
   public func campaigns() throws(StoreError) -> [ScheduledEntry] {
-    try ScheduleQueries(database).campaigns(after: "", limit: Self.mostCampaigns)
+    var found: [ScheduledEntry] = []
+    try forEachCampaign { found.append($0) }
+    return found
   }
 
   /// The records of the campaigns whose keys begin so.
@@ -66,6 +90,27 @@ extension TokenStoreReader {
   /// What the schedule has of a key: a request that waits, or its cancellation; nil for nothing.
   public func scheduled(key: ExactText) throws(StoreError) -> ScheduledEntry? {
     try ScheduleQueries(database).scheduled(key: key)
+  }
+}
+
+/// The requests of one partition that wait for their time, in its order.
+private struct ScheduledRun {
+  let partition: Int64
+  /// Those that were read and are to come.
+  var page: ArraySlice<ScheduledEntry> = []
+  private var place: (due: Int64, key: String)? = (.min, "")
+
+  init(partition: Int64) { self.partition = partition }
+
+  /// Reads the next page, unless there is none.
+  mutating func read(_ statement: Statement, _ limit: Int) throws(StoreError) {
+    guard let (due, key) = place else { return }
+    statement.bind(2, due)
+    statement.bind(3, key)
+    statement.bind(4, partition)
+    statement.bind(5, Int64(limit))
+    page = try ArraySlice(statement.scheduledEntries())
+    place = page.count < limit ? nil : page.last.map { ($0.row.due, $0.key.text) }
   }
 }
 
@@ -137,10 +182,10 @@ public final class ScheduleQueries {
     with words: [String], _ body: (ScheduledEntry) -> Bool
   ) throws(StoreError) -> Bool {
     let find = database.find
-    // Names as they are, digits in either case.
+    // Names as they are, digits in either case and with the blanks that ingest leaves out.
     let conditions = words.indices.map { index in
       "\(find)(key, ?\(index + 4)) > 0 OR \(find)(value, ?\(index + 4)) > 0"
-        + " OR \(find)(lower(value), ?\(index + 4)) > 0"
+        + " OR \(find)(replace(lower(value), ' ', ''), ?\(index + 4)) > 0"
     }
     let statement = try database.prepare(
       """

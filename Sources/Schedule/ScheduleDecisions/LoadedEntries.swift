@@ -7,7 +7,7 @@ extension ScheduleMachine {
   public struct Entry: Sendable {
     public let partition: Int32
     public let key: ExactText
-    public let row: ScheduleRow
+    public internal(set) var row: ScheduleRow
     /// The record's value; empty once the request is released.
     public internal(set) var content: String
 
@@ -57,10 +57,14 @@ struct LoadedEntries: Sendable {
   ///   - bytes: the most bytes of all.
   init(capacity: Int, bytes: Int) { (self.capacity, capacityBytes) = (capacity, bytes) }
 
-  /// Whether there is room for so many entries. The bytes are looked at before, not after them.
+  /// Whether there is room for so many entries. The bytes are looked at before, not after them: of a page there are no
+  /// more than `bytesLeft`, and the rest of the last entry.
   func hasRoom(for more: Int) -> Bool {
     count - countReleased + more <= capacity && bytes < capacityBytes
   }
+
+  /// The bytes that may be loaded, at least one.
+  var bytesLeft: Int { max(1, capacityBytes - bytes) }
 
   /// Whether seven eighths of the bytes are used.
   var isNearlyFull: Bool { bytes > capacityBytes / 8 * 7 }
@@ -114,6 +118,17 @@ struct LoadedEntries: Sendable {
     case .waiting, .ended: remove(slot)
     case .releasing, .released, .ending: slots[slot]!.isReplaced = true
     }
+  }
+
+  /// The record of an entry that is under way was written once more: the key still means that entry.
+  ///
+  /// - Returns: false for any other record of the key.
+  mutating func renew(_ entry: Entry) -> Bool {
+    guard let slot = slot(entry.partition, entry.key), slots[slot]!.state != .waiting,
+      slots[slot]!.entry.row.identity == entry.row.identity
+    else { return false }
+    slots[slot]!.entry.row = entry.row
+    return true
   }
 
   /// Frees the slot of an entry whose key means it no longer.

@@ -57,7 +57,7 @@ public struct ScheduleMachine: Sendable {
   private var lookedAt = Int64.min
   private var askedAt: Int64?
   private var latest = Int64.min / 2
-  /// The earliest `loaded` position of any partition.
+  /// The earliest `loaded` position of any partition; the least time while one is held.
   private var leastLoaded = Int64.min
   /// The index of the partition being released, and the due time up to which it stays so.
   private var current: (partition: Int, until: Int64)?
@@ -146,6 +146,8 @@ public struct ScheduleMachine: Sendable {
 
   /// The database has another record of a key.
   public mutating func stored(_ entry: Entry, bytes: Int) {
+    // Its tombstone follows. As another entry it would be released again.
+    if entries.renew(entry) { return }
     entries.leave(entry.partition, entry.key)
     guard let index = index(of: entry.partition) else { return }
     // Later entries are loaded when their time comes.
@@ -168,6 +170,11 @@ public struct ScheduleMachine: Sendable {
     entries.slot(partition, key).map { entries[$0].entry.row }
   }
 
+  /// Whether the tombstone of a key's entry was handed to Kafka and has not been read.
+  public func isEnding(_ partition: Int32, _ key: ExactText) -> Bool {
+    entries.slot(partition, key).map { [.ending, .ended].contains(entries[$0].state) } ?? false
+  }
+
   /// Takes in an entry, unless its key has one.
   ///
   /// - Parameter index: the place of its partition.
@@ -182,7 +189,12 @@ public struct ScheduleMachine: Sendable {
 
   // MARK: What the database had
 
+  /// How many bytes a page that is loaded now may have: it ends with the entry that reaches them.
+  public var bytesLeft: Int { entries.bytesLeft }
+
   /// The answer to `load`: its entries with their sizes, in order.
+  ///
+  /// - Parameter limit: that of the action, or how many were found where there may be more: the page was cut.
   public mutating func loaded(
     _ partition: Int32, _ found: [(entry: Entry, bytes: Int)], through: Int64, limit: Int
   ) {
@@ -243,18 +255,33 @@ public struct ScheduleMachine: Sendable {
   }
 
   private mutating func nextLoad(_ now: Int64) -> Action? {
-    // Called for each action, with possibly hundreds of partitions. Loading waits until a whole page fits: filling up
-    // one entry at a time would cost a query for each.
-    guard entries.hasRoom(for: page), now >= loadNotBefore,
+    // Called for each action, with possibly hundreds of partitions. Loading waits until a whole page fits, or an eighth
+    // of the bytes: filling up one entry at a time would cost a query for each.
+    guard entries.hasRoom(for: page), !entries.isNearlyFull, now >= loadNotBefore,
       now + Self.ahead / 2 > leastLoaded
     else { return nil }
-    let least = partitions.indices.min { partitions[$0].loaded.due < partitions[$1].loaded.due }
+    var (least, isAnyHeld): (Int?, Bool) = (nil, false)
+    for index in partitions.indices {
+      if isHeld(index, now) {
+        isAnyHeld = true
+      } else if least.map({ partitions[index].loaded.due < partitions[$0].loaded.due }) ?? true {
+        least = index
+      }
+    }
     guard let least else { return nil }
-    leastLoaded = partitions[least].loaded.due
-    guard leastLoaded < now + Self.ahead / 2 else { return nil }
+    let due = partitions[least].loaded.due
+    leastLoaded = isAnyHeld ? .min : due
+    guard due < now + Self.ahead / 2 else { return nil }
     return .load(
       partition: partitions[least].number, after: partitions[least].loaded,
       through: now + Self.ahead, limit: page)
+  }
+
+  /// Whether what is in memory of a partition has been due for long and may not be released, because nobody says where
+  /// its log ends, or it is not read. More of it would only take the room of other partitions.
+  private func isHeld(_ index: Int, _ now: Int64) -> Bool {
+    guard let due = partitions[index].queue.first?.due, due < now - Self.ahead else { return false }
+    return partitions[index].readUntil ?? .min < due - Self.grace
   }
 
   /// The entry that has been due longest, give or take `stride`, among partitions read far enough.
@@ -305,7 +332,7 @@ public struct ScheduleMachine: Sendable {
   /// written needs no check: such a cancellation stands before it.
   private func isFresh(_ index: Int, _ item: DueQueue.Item) -> Bool {
     guard let readUntil = partitions[index].readUntil else { return false }
-    return readUntil >= item.due - Self.grace || item.due <= entries[item.slot].entry.row.at
+    return readUntil >= item.due - Self.grace || entries[item.slot].entry.row.wasDue
   }
 
   /// Asks for the end offsets of the partitions whose next entry needs them. Also asks after an assignment, to tell

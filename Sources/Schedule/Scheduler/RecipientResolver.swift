@@ -128,9 +128,10 @@ struct RecipientResolver {
   ///
   /// - Parameters:
   ///   - now: monotonic milliseconds.
+  ///   - areStatesKnown: whether the database has the last states of activities; until then requests about them wait.
   ///   - state: returns the state of an activity.
   mutating func look(
-    now: UInt64, state: (ScheduleKey) throws(StoreError) -> ActivityState?
+    now: UInt64, areStatesKnown: Bool, state: (ScheduleKey) throws(StoreError) -> ActivityState?
   ) -> [Answer] {
     defer { counters.set(.peopleWaiting, waiting.count) }
     if now >= nextStarts {
@@ -139,8 +140,10 @@ struct RecipientResolver {
       nextStarts = now + Self.startPause
     }
     guard !waiting.isEmpty, now >= notBefore else { return [] }
+    let aside = starts
     do throws(StoreError) {
-      let (requests, questions, left) = try nextQuestions(state)
+      let (requests, questions, left) = try nextQuestions(areStatesKnown, state)
+      guard !requests.isEmpty else { return [] }
       let found = try ask(questions)
       var answers: [Answer] = []
       var place = 0
@@ -156,6 +159,8 @@ struct RecipientResolver {
       noteSuccess()
       return answers
     } catch {
+      // All of them still wait, also those that were put aside before it.
+      starts = aside
       note(error)
       notBefore = now + Self.pause
       return []
@@ -246,9 +251,9 @@ struct RecipientResolver {
   /// A token got its activity's last state.
   mutating func served(_ token: ActivityToken) { tokens.served(token) }
 
-  /// The next requests to ask for at once, at least one, with their questions; and the remaining requests.
+  /// The next requests to ask for at once, at least one if any may be, with their questions; and the remaining requests.
   private func nextQuestions(
-    _ state: (ScheduleKey) throws(StoreError) -> ActivityState?
+    _ areStatesKnown: Bool, _ state: (ScheduleKey) throws(StoreError) -> ActivityState?
   ) throws(StoreError) -> ([Request], [PersonQuestion], left: [Request]) {
     var (questions, requests, left): ([PersonQuestion], [Request], [Request]) = ([], [], [])
     var activities: Set<ScheduleKey> = []
@@ -256,6 +261,10 @@ struct RecipientResolver {
       guard questions.count < Self.questionsAtOnce else {
         left += waiting[place...]
         break
+      }
+      if request.recipients.activity != nil, !areStatesKnown {
+        left.append(request)
+        continue
       }
       var request = request
       if let key = request.activityKey {

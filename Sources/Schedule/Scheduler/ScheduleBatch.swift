@@ -16,8 +16,6 @@ struct ScheduleJob {
   let change: ScheduleChange
   /// The record's value; empty for a tombstone.
   let value: String
-  /// This process's clock, for a request that ingest has handed back: its new time was computed from it.
-  var requeuedAt: Int64?
   /// The dead letter of an unreadable record.
   var refused: UnreadableRecord?
 }
@@ -108,6 +106,9 @@ extension ScheduleJob {
       change: .end(of: header.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }), value: "")
   }
 
+  /// The most bytes of a key. PostgreSQL refuses rows whose indexed columns take more than a third of a page.
+  static let longestKey = 2_000
+
   /// Reads a record with a value from its key and value.
   init(
     _ recordKey: UnsafeRawBufferPointer, _ content: UnsafeRawBufferPointer, _ source: Source,
@@ -123,14 +124,22 @@ extension ScheduleJob {
         problem: "is neither <app>:<environment>:<id> nor campaign:<name>:<app>:<environment>")
     }
     self.key = key
+    guard recordKey.count <= Self.longestKey else {
+      throw RecordError(
+        record: "schedule", field: "key", problem: "is longer than \(Self.longestKey) bytes")
+    }
+    // PostgreSQL would keep other bytes: the record would no longer be known as this one.
+    guard !recordKey.contains(0), !content.contains(0) else {
+      throw RecordError(record: "schedule", field: nil, problem: "has a NUL")
+    }
     guard let text = String(validating: content, as: UTF8.self) else {
       throw RecordError(record: "schedule", field: nil, problem: "is not UTF-8")
     }
     value = text
     let identity = ScheduleRow.identity(of: content)
     if CampaignKey(key.text) != nil {
-      change = .campaign(
-        revision: try CampaignRecord.revision(content, key: key.text, topics), identity: identity)
+      let revision = try CampaignRecord.revision(content, key: key.text, topics)
+      change = .value(.campaign(revision: revision), identity: identity)
       return
     }
     switch try ScheduleRecord(content) {
@@ -141,12 +150,9 @@ extension ScheduleJob {
     case .activity(let state):
       change = .cancellation(at: min(state.sentAt, now), identity: identity)
     case .request(let request):
-      requeuedAt = request.requeuedAt.map { _ in now }
       change = .request(
-        due: ScheduleView.release(
-          due: request.due, requeuedAt: request.requeuedAt, now: now, isCaughtUp: isCaughtUp),
-        accepted: min(request.accepted, now), identity: identity,
-        requeue: request.requeuedAt.map { Requeue(written: request.accepted, at: $0) })
+        due: request.due, accepted: request.accepted, requeuedAt: request.requeuedAt, now: now,
+        isCaughtUp: isCaughtUp, identity: identity)
     }
   }
 }
@@ -189,6 +195,8 @@ struct ScheduleOutcome {
   private(set) var stored: [ScheduledEntry] = []
   /// The keys that have none any more.
   private(set) var removed: [ExactText] = []
+  /// The keys whose former entry ended, and whose new state is that of another one.
+  private(set) var ended: [ExactText] = []
   /// Records to rewrite, with the records that make it necessary.
   var restored: [ScheduleRepair] = []
   /// Records that cannot be read.
@@ -225,17 +233,17 @@ struct ScheduleOutcome {
       }
       switch verdict {
       case .ignore: break
-      case .store(var row):
-        row.at = job.requeuedAt ?? row.at
+      case .store(let row):
+        if case .some(.none) = changed[job.key] { ended.append(job.key) }
         changed[job.key] = .some(ScheduledEntry(key: job.key, row: row, value: job.value))
         if !row.isCancellation, !row.isCampaign { scheduled += 1 }
-        if job.requeuedAt != nil { handedBack += 1 }
+        if case .handedBack = row.kind { handedBack += 1 }
         if row.isCancellation, current?.isCancellation == false { cancelled += 1 }
       case .remove: changed.updateValue(nil, forKey: job.key)
       case .restore:
         restored.append(ScheduleRepair(job))
-        if case .request = job.change, current?.isCancellation == true { cancelled += 1 }
-        if case .campaign(revision: 0, _) = job.change { startedAgain.append(job.key) }
+        if case .value = job.change, current?.isCancellation == true { cancelled += 1 }
+        if case .value(.campaign(revision: 0), _) = job.change { startedAgain.append(job.key) }
       }
     }
     for (key, entry) in changed {

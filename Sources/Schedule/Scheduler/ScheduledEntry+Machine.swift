@@ -12,13 +12,10 @@ extension ScheduledEntry {
   func withOwnTime(at now: Int64) -> ScheduledEntry {
     var (row, text) = (row, value)
     let record = text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
-    if case .request(let request) = record { row.due = request.due }
-    row.at = now
+    let due = if case .request(let request) = record { request.due } else { row.due }
+    row.kind = row.kind.mended(due: due, now: now) ?? row.kind
     return ScheduledEntry(key: key, row: row, value: value)
   }
-
-  /// The approximate memory size in bytes.
-  var bytes: Int { key.utf8.count + value.utf8.count + 200 }
 
   func machineEntry(_ partition: Int32) -> ScheduleMachine.Entry {
     .init(partition: partition, key: key, row: row, content: value)

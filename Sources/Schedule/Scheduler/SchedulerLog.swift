@@ -21,6 +21,8 @@ public enum SchedulerLog: String, LogTable {
     "cannot check whether the schedule's topic was recreated; assuming that it was not"
   case topicRecreated =
     "schedule topic recreated or truncated; writing the database's entries to it again"
+  case partitionGone =
+    "the schedule's topic has fewer partitions; writing the database's entries of this one to the others"
   case recordsNotRead = "cannot read records; retrying"
   case recordUnreadable = "a record of the schedule cannot be read; it becomes a dead letter"
   case campaignNameUsed = "campaign name in use; the second start is ignored"
@@ -38,8 +40,8 @@ public enum SchedulerLog: String, LogTable {
     switch self {
     case .campaignStopped, .usersUnknown, .topicRecreated, .recordUnreadable, .requestEarly: .error
     case .receiptsNotRead, .audienceUnknown, .tokenTopicNotRead, .linesSkipped, .campaignCancelled,
-      .campaignNotice, .topicNotChecked, .recordsNotRead, .campaignNameUsed, .databaseIncomplete,
-      .clockMovedBack, .databaseSilent, .zonesOld, .zonesUnknown:
+      .campaignNotice, .topicNotChecked, .partitionGone, .recordsNotRead, .campaignNameUsed,
+      .databaseIncomplete, .clockMovedBack, .databaseSilent, .zonesOld, .zonesUnknown:
       .warning
     case .audienceKnown, .tokenTopicRead, .campaignGoesOn, .trialAddressed, .campaignDone,
       .usersKnown, .databaseAnswers, .localTime:

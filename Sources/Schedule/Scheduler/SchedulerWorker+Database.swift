@@ -23,6 +23,14 @@ struct ScheduleUpkeep {
   var unnoted: Set<Int32> = []
   /// Partitions whose recreated topics are still to be written, and the key after which to continue.
   var unwritten: [(partition: Int32, after: ExactText)] = []
+  /// The number of records of them that Kafka has not acknowledged.
+  var copies = 0
+  /// Entries that Kafka has in another partition now, which are still in the database for the old one.
+  var moved: [(partition: Int32, key: ExactText)] = []
+  /// Partitions that the topic does not have any more, which the database still knows.
+  var gone: Set<Int32> = []
+  /// When to look for such partitions, in monotonic milliseconds.
+  var nextSurvey = UInt64.max
   /// Until when end offsets are not waited for.
   var impatientUntil: UInt64 = 0
   /// Reads log ranges while partitions are taken over.
@@ -31,6 +39,9 @@ struct ScheduleUpkeep {
   mutating func begin(_ partitions: [Int32]) {
     unnoted = Set(partitions)
     unwritten = partitions.sorted().map { ($0, "") }
+    (copies, gone) = (0, [])
+    // What no partition owns any more is the business of the first one's owner.
+    nextSurvey = partitions.contains(0) ? 0 : .max
     reader = nil
   }
 }
@@ -142,19 +153,25 @@ extension SchedulerWorker {
   ///
   /// Waits until a partition has been read to its end, to know what was rewritten before. Nothing of it is released
   /// until all is written: otherwise an entry that was sent would stand behind its own tombstone.
+  ///
+  /// A topic that was made anew with another number of partitions has a key in another partition: the old entry is
+  /// removed once Kafka has the new record.
   func writeAgain(_ now: UInt64) -> Bool {
+    endMoves(now)
+    guard !member.isDraining else { return true }
+    lookForGonePartitions(now)
     for place in upkeep.unwritten.indices.reversed()
-    where machine.isCaughtUp(upkeep.unwritten[place].partition) {
+    where machine.isCaughtUp(readFirst(of: upkeep.unwritten[place].partition)) {
       while true {
         let (partition, key) = upkeep.unwritten[place]
         var entries: [ScheduledEntry] = []
         let isFound = withDatabase(now) { () throws(StoreError) in
-          entries = try store.unwritten(partition, after: key, limit: 500)
+          entries = try store.unwritten(partition, after: key, limit: 100)
         }
         guard isFound else { return false }
         if entries.isEmpty { break }
         for entry in entries {
-          guard write(again: entry) else { return false }
+          guard write(again: entry, of: partition) else { return false }
           upkeep.unwritten[place].after = entry.key
         }
       }
@@ -163,10 +180,93 @@ extension SchedulerWorker {
     return true
   }
 
-  private func write(again entry: ScheduledEntry) -> Bool {
+  private func write(again entry: ScheduledEntry, of partition: Int32) -> Bool {
     let isTaken = write(
-      topics.schedule, key: Array(entry.key.utf8), Array(entry.value.utf8), as: .again)
-    if isTaken { counters.add(.writtenAgain) }
+      topics.schedule, key: Array(entry.key.utf8), Array(entry.value.utf8),
+      as: .again(partition, entry.key, round: round))
+    if isTaken {
+      upkeep.copies += 1
+      counters.add(.writtenAgain)
+    }
     return isTaken
+  }
+
+  /// Kafka has an entry that was written again.
+  ///
+  /// - Parameter place: the partition in which it stands.
+  func wroteAgain(_ key: ExactText, of partition: Int32, to place: Int32, round: Int) {
+    if round == self.round { upkeep.copies -= 1 }
+    // In the same partition it is read back.
+    if ScheduleView.isMoved(from: partition, to: place) { upkeep.moved.append((partition, key)) }
+  }
+
+  /// Removes the old entries of what stands in another partition, and then the partitions that are gone.
+  private func endMoves(_ now: UInt64) {
+    if !upkeep.moved.isEmpty {
+      let isDone = withDatabase(now) { () throws(StoreError) in
+        try store.transaction { () throws(StoreError) in
+          for (partition, key) in upkeep.moved { try store.removeUnwritten(partition, key) }
+        }
+      }
+      guard isDone else { return }
+      (upkeep.moved, upkeep.hasRemoved) = ([], true)
+    }
+    guard !upkeep.gone.isEmpty, upkeep.copies == 0,
+      !upkeep.unwritten.contains(where: { upkeep.gone.contains($0.partition) })
+    else { return }
+    let isDone = withDatabase(now) { () throws(StoreError) in
+      for partition in upkeep.gone { try store.forget(partition) }
+    }
+    if isDone { upkeep.gone = [] }
+  }
+
+  /// The partition that has to be read to its end before this one's entries are written again.
+  private func readFirst(of partition: Int32) -> Int32 {
+    upkeep.gone.contains(partition) ? 0 : partition
+  }
+
+  /// Looks for partitions that the topic had before it was made anew with fewer of them: nobody is assigned them, so the
+  /// owner of partition 0 writes what the database has of them. Blocks on Kafka, if there are others than its own.
+  private func lookForGonePartitions(_ now: UInt64) {
+    guard now >= upkeep.nextSurvey, machine.isCaughtUp(0) else { return }
+    upkeep.nextSurvey = now + ScheduleUpkeep.period
+    let owned = machine.owned
+    var known: [Int32] = []
+    let isRead = withDatabase(now) { () throws(StoreError) in known = try store.partitions() }
+    guard isRead else { return }
+    guard known.contains(where: { !owned.contains($0) }) else {
+      upkeep.nextSurvey = .max
+      return
+    }
+    guard let count = partitionCount(),
+      let gone = ScheduleView.gone(known: known, owned: owned, count: count)
+    else { return }
+    var entries: [Int32: Int] = [:]
+    let isDone = withDatabase(now) { () throws(StoreError) in
+      for partition in gone {
+        entries[partition] = try store.entryCount(partition)
+        try store.renew(partition)
+      }
+    }
+    guard isDone else { return }
+    upkeep.nextSurvey = .max
+    upkeep.gone = Set(gone)
+    for partition in gone {
+      upkeep.unwritten.append((partition, ""))
+      context.log(
+        SchedulerLog.partitionGone,
+        [
+          "partition": "\(partition)", "entries": "\(entries[partition] ?? 0)",
+          "partitions": "\(count)",
+        ])
+    }
+  }
+
+  /// How many partitions the topic has; nil without an answer.
+  private func partitionCount() -> Int? {
+    guard let admin = try? KafkaAdmin(kafka) else { return nil }
+    defer { admin.close() }
+    loop.beat()
+    return (try? admin.partitionCounts(timeoutMilliseconds: 2_000))?[topics.scheduleName]
   }
 }

@@ -16,6 +16,7 @@ struct HolderSweep {
   static let lateness: Int64 = 3_600_000
   static let period: UInt64 = 60_000
   static let page = 1_000
+  static let pageBytes = 4 << 20
 
   /// The position of the sweep; nil once it is over.
   fileprivate var place: (partition: Int32, due: Int64, key: ExactText)?
@@ -23,6 +24,7 @@ struct HolderSweep {
   fileprivate var revision = 0
   fileprivate var round = 0
   fileprivate var nextAt: UInt64 = 0
+  fileprivate var isOver: Bool { place == nil && left.isEmpty }
 
   init() {}
 }
@@ -35,8 +37,10 @@ extension SchedulerWorker {
     let (holders, revision) = ended
     guard failure == nil, !holders.isEmpty, !machine.owned.isEmpty else { return false }
     let wall = WallClock.milliseconds()
+    // One that takes longer than the period comes to its end first.
     let isAgain =
-      now >= sweep.nextAt && holders.values.contains { wall - $0 < HolderSweep.lateness }
+      sweep.isOver && now >= sweep.nextAt
+      && holders.values.contains { wall - $0 < HolderSweep.lateness }
     if sweep.revision != revision || sweep.round != round || isAgain {
       (sweep.revision, sweep.round, sweep.nextAt) = (revision, round, now + HolderSweep.period)
       (sweep.left, sweep.place) = (Array(machine.owned), nil)
@@ -49,7 +53,7 @@ extension SchedulerWorker {
     let isDone = withDatabase(now) { () throws(StoreError) in
       entries = try store.due(
         place.partition, through: ScheduleRow.never - 1, after: place.due, place.key,
-        limit: HolderSweep.page)
+        limit: HolderSweep.page, bytes: HolderSweep.pageBytes, areAllMeant: true)
     }
     guard isDone else { return false }
     for entry in entries where !entry.row.isCancellation {
@@ -62,10 +66,10 @@ extension SchedulerWorker {
         return false
       }
     }
-    let last = entries.last.map {
+    // The page may have been cut: only an empty one is the end.
+    sweep.place = entries.last.map {
       (partition: place.partition, due: $0.row.due, key: $0.key)
     }
-    sweep.place = entries.count < HolderSweep.page ? nil : last
     return sweep.place != nil || !sweep.left.isEmpty
   }
 }

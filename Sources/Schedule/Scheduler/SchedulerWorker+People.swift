@@ -17,7 +17,10 @@ extension SchedulerWorker {
   /// - Returns: whether there may be more to do now.
   func sendToUsers(_ now: UInt64) -> Bool {
     guard failure == nil else { return false }
-    let found = people.look(now: now) { [store] key throws(StoreError) in
+    // Of a partition that is being read, the database has older states of activities.
+    let areStatesKnown = upkeep.unnoted.isEmpty
+    let found = people.look(now: now, areStatesKnown: areStatesKnown) {
+      [store] key throws(StoreError) in
       try store.entry(key.exact)?.activity?.state
     }
     for answer in found {
@@ -55,7 +58,7 @@ extension SchedulerWorker {
 
   /// Sends the last state of activities to update tokens that were registered after it was sent.
   func sendToLateTokens(_ now: UInt64) {
-    guard failure == nil, !machine.owned.isEmpty else { return }
+    guard failure == nil, !machine.owned.isEmpty, upkeep.unnoted.isEmpty else { return }
     let tokens = people.newTokens(now: now, wall: WallClock.milliseconds())
     guard !tokens.isEmpty else { return }
     let keys = Array(Set(tokens.map(\.key.exact)))

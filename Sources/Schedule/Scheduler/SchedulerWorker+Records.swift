@@ -115,15 +115,13 @@ extension SchedulerWorker {
 
   /// The database has what a partition's records have changed.
   private func took(_ outcome: ScheduleOutcome, _ partition: Int32) {
+    for key in outcome.ended { removed(key, partition) }
     for entry in outcome.stored {
       machine.stored(entry.machineEntry(partition), bytes: entry.bytes)
       if entry.row.isCampaign { campaigns.stored(entry, partition) }
     }
     upkeep.hasRemoved = upkeep.hasRemoved || !outcome.removed.isEmpty
-    for key in outcome.removed {
-      machine.removed(partition, key)
-      campaigns.removed(key: key)
-    }
+    for key in outcome.removed { removed(key, partition) }
     counters.add(.scheduled, outcome.scheduled)
     counters.add(.cancelled, outcome.cancelled)
     if outcome.handedBack > 0 { reportClocks() }
@@ -131,6 +129,11 @@ extension SchedulerWorker {
     for key in outcome.startedAgain { reportStart(key) }
     owed.repairs += outcome.restored
     owed.letters += outcome.refused
+  }
+
+  private func removed(_ key: ExactText, _ partition: Int32) {
+    machine.removed(partition, key)
+    campaigns.removed(key: key)
   }
 
   /// Completes the offsets of a partition's records, except those where a record must be rewritten first.

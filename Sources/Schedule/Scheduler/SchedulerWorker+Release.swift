@@ -14,14 +14,16 @@ extension SchedulerWorker {
   /// - Returns: the number of actions performed; `actionsATurn` if there are more.
   func act(_ now: UInt64) -> Int {
     guard failure == nil else { return 0 }
-    guard writeDeadLetters(), restore(now), writeAgain(now) else { return 0 }
+    // What of it waits for the database or for room is tried again in the next turn. Nothing in memory waits for it.
+    if writeDeadLetters() { restore(now) }
+    guard writeAgain(now) else { return 0 }
     if machine.hasClockGoneBack {
       let isDone = withDatabase(now) { () throws(StoreError) in
         for partition in machine.owned { try mendTimes(partition) }
       }
-      guard isDone else { return 0 }
-      machine.reload()
+      if isDone { machine.reload() }
     }
+    guard failure == nil else { return 0 }
     let wall = WallClock.milliseconds()
     for count in 0..<Self.actionsATurn {
       guard let action = machine.next(now: wall) else { return count }
@@ -45,18 +47,21 @@ extension SchedulerWorker {
     _ partition: Int32, _ after: Machine.Place, _ through: Int64, _ limit: Int, _ now: UInt64
   ) -> Bool {
     var entries: [ScheduledEntry] = []
+    let room = machine.bytesLeft
     let isDone = withDatabase(now) { () throws(StoreError) in
       entries = try store.due(
-        partition, through: through, after: after.due, after.key, limit: limit)
+        partition, through: through, after: after.due, after.key, limit: limit, bytes: room)
     }
     guard isDone else {
       // The entries in memory are still released.
       machine.notLoaded(until: WallClock.milliseconds() + Int64(Self.databasePause))
       return true
     }
+    // A page that was cut is a full one: there may be more.
+    let isCut = entries.reduce(0) { $0 + $1.bytes } >= room
     machine.loaded(
       partition, entries.map { ($0.machineEntry(partition), $0.bytes) }, through: through,
-      limit: limit)
+      limit: isCut ? entries.count : limit)
     return true
   }
 
@@ -155,7 +160,9 @@ extension SchedulerWorker {
       case .campaign(let tag): campaigns.acknowledged(tag)
       case .deadLetter(let repair, let epoch):
         if epoch == member.epoch { owed.repairs.append(repair) }
-      case .request, .tombstone, .activity, .late, .again: break
+      case .again(let partition, let key, let round):
+        wroteAgain(key, of: partition, to: answer.partition, round: round)
+      case .request, .tombstone, .activity, .late: break
       }
     }
   }

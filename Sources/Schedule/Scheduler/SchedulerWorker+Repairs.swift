@@ -12,10 +12,10 @@ import Store
 
 /// Schedule records that cannot be read, or that took the place of the record that counts.
 extension SchedulerWorker {
-  /// Rewrites the records that count and that compaction would remove; false when that has to continue later.
+  /// Rewrites the records that count and that compaction would remove; what it cannot now it does when it is called again.
   ///
   /// Waits until the partition has been read to its end: during a new reading the database has outdated records.
-  func restore(_ now: UInt64) -> Bool {
+  func restore(_ now: UInt64) {
     for index in owed.repairs.indices.reversed()
     where machine.isCaughtUp(owed.repairs[index].source.partition) {
       let repair = owed.repairs[index]
@@ -23,17 +23,18 @@ extension SchedulerWorker {
       let isFound = withDatabase(now) { () throws(StoreError) in
         entry = try store.entries(repair.source.partition, [repair.key])[repair.key]
       }
-      guard isFound, write(repair, entry) else { return false }
+      guard isFound, write(repair, entry) else { return }
       owed.repairs.remove(at: index)
     }
-    return true
   }
 
   /// - Parameter entry: the entry that counts for the key.
   /// - Returns: false when the producer's queue is full.
   private func write(_ repair: ScheduleRepair, _ entry: ScheduledEntry?) -> Bool {
     let tag = Tag.restored(repair.source, epoch: member.epoch, repair.offset)
-    if let entry, entry.row.offset < repair.offset {
+    // Behind the tombstone of its own entry, a request would be released again.
+    let isEnding = machine.isEnding(repair.source.partition, repair.key)
+    if let entry, entry.row.offset < repair.offset, !isEnding {
       let isTaken = write(
         topics.schedule, key: Array(entry.key.utf8), Array(entry.value.utf8), as: tag)
       if isTaken { counters.add(.restored) }
@@ -42,7 +43,7 @@ extension SchedulerWorker {
     if entry == nil, let unreadable = repair.unreadable {
       return write(topics.schedule, key: unreadable.key, nil, unreadable.ends, as: tag)
     }
-    // The key has a newer record, or was removed.
+    // The key has a newer record, or was removed, or is about to be.
     member.completed(repair.source, epoch: member.epoch, repair.offset)
     return true
   }

@@ -28,8 +28,8 @@ final class SchedulerWorker {
     /// The last state of an activity, for an update token that was registered late.
     case late
     case restored(Source, epoch: UInt32, Int64)
-    /// An entry rewritten to a recreated topic.
-    case again
+    /// An entry of a partition, rewritten to a recreated topic.
+    indirect case again(Int32, ExactText, round: Int)
     indirect case deadLetter(ScheduleRepair, epoch: UInt32)
     indirect case campaign(CampaignRunner.Tag)
   }
@@ -181,7 +181,7 @@ final class SchedulerWorker {
   private func followGroup(_ now: UInt64) {
     if failure != nil { member.fail() }
     while let task = member.next(
-      now: now, isIdle: machine.isIdle && batch.isEmpty && campaigns.isIdle,
+      now: now, isIdle: machine.isIdle && batch.isEmpty && campaigns.isIdle && upkeep.isIdle,
       startsOver: { self.startsOver($0, $1) })
     {
       switch task {
@@ -203,6 +203,7 @@ final class SchedulerWorker {
       case .abandon, .unassigned:
         counters.set(.partitionsAssigned, 0)
         producer.abandon()
+        upkeep.copies = 0
         batch = ScheduleBatch()
         _ = people.removeAll()
         machine.removeAll()

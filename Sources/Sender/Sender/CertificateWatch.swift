@@ -102,10 +102,11 @@ final class CertificateWatch {
   /// Reads certificates and roots again. What cannot be used, or would take an app away, leaves everything as it was.
   ///
   /// - Parameter isAsked: an operator's signal.
-  /// - Returns: what connections are made with from now on; nil after a failure.
+  /// - Returns: what connections are made with from now on; nil after a failure, and if nothing is to be read.
   func reload(isAsked: Bool) -> GatewayAccess? {
     let now = MonotonicClock.milliseconds()
     files.begin()
+    guard reloads.isDue(Self.certificatesFile, files, isAsked: isAsked) else { return nil }
     do {
       let inUse = Set(certificates.map(\.certificate.fingerprint))
       let read =
@@ -125,6 +126,11 @@ final class CertificateWatch {
       }
       return nil
     }
+  }
+
+  /// Whether the token key is to be read again, after `reload`.
+  func isTokenKeyDue(isAsked: Bool) -> Bool {
+    reloads.isDue(Self.tokenKeyFile, files, isAsked: isAsked)
   }
 
   /// The token key was read again, or not, for this reason.

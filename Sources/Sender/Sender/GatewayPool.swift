@@ -47,8 +47,7 @@ final class GatewayPool {
     }
     dialled = proxy?.endpoint ?? gateway
     headers = PushHeaders(
-      authority: gateway.port == 443 ? gateway.host : gateway.description, http2,
-      indexesAuthorization: indexesAuthorization)
+      authority: gateway.httpsAuthority, http2, indexesAuthorization: indexesAuthorization)
   }
 
   /// APNs answered a push.

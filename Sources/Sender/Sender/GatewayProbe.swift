@@ -103,8 +103,7 @@ struct GatewayProbe {
   private func ask(
     _ address: SocketAddress, _ tls: TLSContext, until deadline: UInt64, _ result: inout Result
   ) throws {
-    let request = ProbeRequest(
-      authority: gateway.port == 443 ? gateway.host : gateway.description)
+    let request = ProbeRequest(authority: gateway.httpsAuthority)
     let poller = try Poller(capacity: 4)
     let connection = try HTTP2ClientConnection(
       poller: poller, token: 1, tls: tls, serverName: settings.gatewayName ?? gateway.host,

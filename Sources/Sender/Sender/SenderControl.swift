@@ -133,6 +133,7 @@ final class SenderControl {
   /// Certificates, roots and the token key are read again. What cannot be used stays as it is.
   private func reload(isAsked: Bool) {
     if let access = certificates.reload(isAsked: isAsked) { tell(.access(access)) }
+    guard certificates.isTokenKeyDue(isAsked: isAsked) else { return }
     certificates.noteTokenKey(tokens.reload(tell), isAsked: isAsked)
   }
 

@@ -24,8 +24,10 @@ extension SignerWorker {
   /// - Parameter isAsked: an operator's signal.
   func reload(_ now: UInt64, isAsked: Bool) {
     files.begin()
-    let hasKey = rereadTokenKey(now, isAsked)
-    let hasCredentials = rereadCredentials(now, isAsked)
+    let isKeyDue = reloads.isDue(Self.tokenKeyFile, files, isAsked: isAsked)
+    let hasKey = isKeyDue && rereadTokenKey(now, isAsked)
+    let areCredentialsDue = reloads.isDue(Self.credentialsFile, files, isAsked: isAsked)
+    let hasCredentials = areCredentialsDue && rereadCredentials(now, isAsked)
     // The topic may know a token of a credential that is new to us, or one that can be opened now.
     if hasKey || hasCredentials, issuer.machine.isOwner { readTableAnew() }
   }

@@ -84,7 +84,6 @@ public struct UndeliveredPush: Sendable, Equatable {
 /// one per collapse id (Apple, "Sending notification requests to APNs").
 public struct NotificationStore: Sendable {
   private struct Slot: Hashable, Sendable {
-    let token: [UInt8]
     let app: [UInt8]
     /// The collapse id; nil if one notification is stored for all of them.
     let collapseID: [UInt8]?
@@ -100,7 +99,10 @@ public struct NotificationStore: Sendable {
 
   private var arrivals = 0
 
-  private var kept: [Slot: Kept] = [:]
+  /// By token: a device that comes online must not cost a look at all others.
+  private var kept: [[UInt8]: [Slot: Kept]] = [:]
+  /// The number of stored notifications.
+  public private(set) var count = 0
   /// The number of stored notifications that a newer one replaced.
   public private(set) var overwritten = 0
   /// The number of stored notifications that expired.
@@ -116,8 +118,6 @@ public struct NotificationStore: Sendable {
 
   /// - Parameter limit: The maximum number of stored notifications; further ones are discarded.
   public init(limit: Int = 1_000_000) { self.limit = limit }
-
-  public var count: Int { kept.count }
 
   /// Accepts a push to a device in this state, and returns its outcome.
   ///
@@ -138,9 +138,9 @@ public struct NotificationStore: Sendable {
       return .discarded
     }
     let slot = Slot(
-      token: push.token, app: push.app,
+      app: push.app,
       collapseID: rules.storedNotifications == .perCollapseID ? push.collapseID ?? [] : nil)
-    if let older = kept[slot] {
+    if let older = kept[push.token]?[slot] {
       guard older.until > push.receivedAt else {
         expired += 1
         lose(older.push, .expired)
@@ -153,7 +153,7 @@ public struct NotificationStore: Sendable {
         return .discarded
       }
       lose(older.push, .overwritten)
-    } else if kept.count >= limit {
+    } else if count >= limit {
       lose(push, .notStored)
       return .discarded
     }
@@ -174,11 +174,7 @@ public struct NotificationStore: Sendable {
 
   /// Returns what a device receives when it comes online, in order of arrival.
   public mutating func release(_ token: [UInt8], now: Int64) -> [AcceptedPush] {
-    var waiting: [Kept] = []
-    for (slot, entry) in kept where slot.token == token {
-      waiting.append(entry)
-      kept[slot] = nil
-    }
+    let waiting = take(token)
     for entry in waiting where entry.until <= now {
       expired += 1
       lose(entry.push, .expired)
@@ -188,27 +184,33 @@ public struct NotificationStore: Sendable {
 
   /// Drops what is stored for a device from which the app was removed.
   public mutating func drop(_ token: [UInt8]) {
-    for (slot, entry) in kept where slot.token == token {
-      lose(entry.push, .appRemoved)
-      kept[slot] = nil
-    }
+    for entry in take(token) { lose(entry.push, .appRemoved) }
   }
+
+  private mutating func take(_ token: [UInt8]) -> [Kept] {
+    let entries = kept.removeValue(forKey: token) ?? [:]
+    count -= entries.count
+    return Array(entries.values)
+  }
+
+  private var all: [Kept] { kept.values.flatMap { $0.values }.sorted { $0.order < $1.order } }
 
   /// The stored pushes, oldest first.
   public func waiting(now: Int64) -> [AcceptedPush] {
-    kept.values.filter { $0.until > now }.sorted { $0.order < $1.order }.map(\.push)
+    all.filter { $0.until > now }.map(\.push)
   }
 
   /// The accepted pushes that have not reached their devices, oldest first.
   public func undelivered(now: Int64) -> [UndeliveredPush] {
-    let stored = kept.values.sorted { $0.order < $1.order }.map { entry in
+    let stored = all.map { entry in
       UndeliveredPush(entry.push, entry.until > now ? .waiting : .expired)
     }
     return (lost + stored).sorted { $0.push.receivedAt < $1.push.receivedAt }
   }
 
   private mutating func keep(_ push: AcceptedPush, until: Int64, at slot: Slot) {
-    kept[slot] = Kept(push: push, until: until, order: arrivals)
+    let entry = Kept(push: push, until: until, order: arrivals)
+    if kept[push.token, default: [:]].updateValue(entry, forKey: slot) == nil { count += 1 }
     arrivals += 1
   }
 

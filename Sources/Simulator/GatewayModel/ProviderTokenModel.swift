@@ -165,7 +165,9 @@ public struct ConnectionBinding: Sendable, Equatable {
   ) -> TokenVerdict {
     passed = nil
     if isWedged, rules.expiredToken == .wedge { return .refused(.expiredProviderToken) }
-    let age = now / 1_000 - token.issuedAt
+    // A client may sign any number.
+    let (age, isOutside) = (now / 1_000).subtractingReportingOverflow(token.issuedAt)
+    if isOutside { return .refused(.invalidProviderToken) }
     if age > ProviderTokenClaims.lifetime || rules.expiredTokens.contains(token.identity) {
       isWedged = true
       return .refused(.expiredProviderToken)

@@ -21,7 +21,7 @@ struct RelayPlan: Sendable {
   init?(_ settings: SimulatorSettings) throws {
     guard let endpoint = settings.inFrontOf else { return nil }
     host = endpoint.host
-    authority = endpoint.port == 443 ? endpoint.host : "\(endpoint.host):\(endpoint.port)"
+    authority = endpoint.httpsAuthority
     tls = try .client(roots: settings.inFrontOfRoot.map { .file($0) } ?? .system)
     log = try ComparisonLog(path: settings.comparison)
     addresses = try Self.addresses(of: endpoint)

@@ -30,6 +30,9 @@ public struct EndpointMachine: Sendable {
   private var isDraining = false
   private var backoff = RetrySchedule.backoff
   private var notBefore: UInt64 = 0
+  /// The latest time that the endpoint has asked to wait for, which also holds when it accepts a request that was under
+  /// way.
+  private var askedUntil: UInt64 = 0
   /// Since when the endpoint has accepted nothing; nil while it does.
   private var outage: UInt64?
   /// True if the endpoint returned 410 Gone: nothing more is sent.
@@ -147,7 +150,8 @@ public struct EndpointMachine: Sendable {
       notBefore = now + backoff.failed(random: random)
     }
     outage = outage ?? now
-    if case .status(_, let asked?) = answer { notBefore = max(notBefore, now + asked) }
+    if case .status(_, let asked?) = answer { askedUntil = max(askedUntil, now + asked) }
+    notBefore = max(notBefore, askedUntil)
     return []
   }
 
@@ -155,7 +159,7 @@ public struct EndpointMachine: Sendable {
     guard isFailing else { return }
     for source in order { lanes[source]?.endpointRecovered(after: backoff.failures, now: now) }
     outage = nil
-    notBefore = 0
+    notBefore = askedUntil
     backoff.succeeded()
   }
 

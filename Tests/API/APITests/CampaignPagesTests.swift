@@ -37,8 +37,7 @@ import Testing
         + #""progress":{"revision":1,"state":"running","addressed":0}}"#
       return ScheduledEntry(
         key: "campaign:\(name):\(number % 10 == 9 ? other : app):production",
-        row: ScheduleRow(
-          offset: Int64(number), due: ScheduleRow.never, at: 1, isCancellation: false, identity: 0),
+        row: ScheduleRow(offset: Int64(number), identity: 0, kind: .campaign(revision: 1)),
         value: "M1\n" + json)
     }
     for start in stride(from: 0, to: count, by: 500) {

@@ -44,8 +44,7 @@ import Testing
   private static func entry(_ campaign: CampaignRecord) -> ScheduledEntry {
     ScheduledEntry(
       key: "\(campaign.key)",
-      row: ScheduleRow(
-        offset: 1, due: ScheduleRow.never, at: 1, isCancellation: false, identity: 0),
+      row: ScheduleRow(offset: 1, identity: 0, kind: .campaign(revision: 1)),
       value: String(decoding: campaign.value, as: UTF8.self))
   }
 

@@ -50,16 +50,15 @@ import Testing
     let (devices, schedule) = (folder.file("devices.db"), folder.file("schedule.db"))
     _ = try TokenStore(devices, now: 0)
     let store = try ScheduleStore(TokenStore(isApart ? schedule : devices, now: 0))
-    func entry(_ key: ExactText, isCancellation: Bool = false) -> ScheduledEntry {
-      ScheduledEntry(
-        key: key,
-        row: ScheduleRow(
-          offset: 1, due: 9_000, at: 5, isCancellation: isCancellation, identity: 0), value: "S1")
+    func entry(
+      _ key: ExactText, _ kind: ScheduleRow.Kind = .request(due: 9_000, written: 5)
+    ) -> ScheduledEntry {
+      ScheduledEntry(key: key, row: ScheduleRow(offset: 1, identity: 0, kind: kind), value: "S1")
     }
     try store.put(
       1,
       [
-        entry("com.example.shop:sandbox:a", isCancellation: true),
+        entry("com.example.shop:sandbox:a", .cancellation(at: 5, keptUntil: 9_000)),
         entry("com.example.shop:production:b"), entry("com.example.news:production:b"),
       ])
     try store.setPosition(1, 2)

@@ -20,6 +20,8 @@ import Testing
     #expect(values("/v1/devices/", of: "/v1/devices/{token}") == nil)
     #expect(values("/v1/devices/a/b", of: "/v1/devices/{token}") == nil)
     #expect(values("/v1/users/a//b", of: "/v1/users/{user...}") == ["a//b"])
+    let marks = "\u{301}a/\u{301}b"
+    #expect(values("/v1/users/\(marks)", of: "/v1/users/{user...}") == [marks])
     #expect(values("/v1/users", of: "/v1/users/{user...}") == nil)
     #expect(values("/v1/users/", of: "/v1/users/{user...}") == nil)
     #expect(values("/v1/campaigns/a/pause", of: "/v1/campaigns/{name}/pause") == ["a"])

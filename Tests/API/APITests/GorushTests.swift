@@ -147,6 +147,18 @@ private let token = String(repeating: "ab", count: 32)
     #expect(ids.sorted() == ["k/1", "k/2", "k/3"])
   }
 
+  @Test func `a request has the same name whether another of its body is refused or not`() throws {
+    let fixture = try APIFixture(["--gorush", "--gorush-app", "com.example.shop"])
+    let body =
+      #"{"notifications":["#
+      + #"{"tokens":["\#(token)"],"platform":1,"message":"a","topic":"com.example.other"},"#
+      + #"{"tokens":["\#(token)"],"platform":1,"message":"b"}]}"#
+    let answer = try push(fixture, body, key: "shop", headers: ["Idempotency-Key: k"])
+    #expect(answer.json["logs"]?.array?.count == 1)
+    let record = try #require(fixture.requests(1).first)
+    #expect(try APIFixture.json(record.value ?? "")["id"]?.string == "k/2")
+  }
+
   @Test func `a body that Kafka does not acknowledge is answered with 503`() throws {
     let fixture = try APIFixture(["--gorush", "--gorush-app", "a.b"], embedded: true) {
       $0.ackTimeoutMilliseconds = 300

@@ -181,6 +181,16 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     #expect(try APIFixture.json(answer.text)["status"]?.int == 503)
   }
 
+  @Test func `a refused request has its id back, whatever escapes it came with`() throws {
+    let fixture = try APIFixture()
+    for id in [#"a\/\u00fc\"b"#, #"a/ü\"b"#] {
+      let body = #"{"id":"\#(id)","app":"a b","token":"\#(token)","payload":{"aps":{"badge":1}}}"#
+      let answer = try fixture.post(body)
+      #expect(answer.status == 400)
+      #expect(try APIFixture.json(answer.text)["id"]?.string == #"a/ü"b"#, "\(id)")
+    }
+  }
+
   @Test func `a gzip body is unpacked, a bomb is refused`() throws {
     let fixture = try APIFixture()
     let packed = gzip(Array(request().utf8))

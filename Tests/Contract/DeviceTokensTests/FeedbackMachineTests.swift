@@ -113,6 +113,23 @@ import Testing
     #expect(machine.next(now: 90_000, isVerified: true, outstanding: 0) == .verify)
   }
 
+  @Test func `a batch that still grows is given up with its partitions`() {
+    var machine = Machine(records: 2_000, atOnce: 1)
+    machine.begin([0], now: 0)
+    take(1_000, &machine)
+    finishRounds(&machine)
+    take(1, &machine)
+    #expect(machine.next(now: 10, isVerified: true, outstanding: 0) == nil, "it grows")
+    #expect(machine.isIdle && machine.age(now: 25) == 20)
+    var without = settled()
+    let isGivenUp = (machine.drain(isRebuilding: false), without.drain(isRebuilding: true))
+    #expect(isGivenUp == (true, false))
+    machine.drop()
+    machine.unassigned()
+    machine.begin([1], now: 20)
+    #expect(machine.age(now: 25) == 0, "its next owner reads it again")
+  }
+
   @Test
   func `all devices are looked at at the beginning, every minute, and when marks are refuted`() {
     var machine = Machine(records: 100, atOnce: 10)

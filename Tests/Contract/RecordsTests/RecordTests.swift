@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import APNS
+import Contract
 import JSON
 import Random
 import Records
@@ -109,6 +110,16 @@ import Testing
     for name in ["", "T/K", "T/K/elsewhere", "/K/any", "T//any", "T/K/any/x"] {
       #expect(ProviderTokenRecord(withdrawing: name, at: 1) == nil, "\(name)")
     }
+  }
+
+  @Test func `a tag may begin with a combining mark`() throws {
+    let tags = "vip \u{301}x"
+    let record = DeviceRecord(
+      device: Self.device, event: .registered(at: 1_795_000_000_000), details: .init(tags: tags))
+    let again = try decode(record.value) { bytes, parser throws(RecordError) in
+      try DeviceRecord(bytes, parser: parser)
+    }
+    #expect(again.details.tags == tags)
   }
 
   @Test func `of registrations and invalid tokens come back as they were`() throws {

@@ -113,8 +113,17 @@ import Testing
   @Test func `a key is app, environment and id, which may have colons`() {
     let key = ScheduleKey(app: "com.example.app", environment: .sandbox, id: "order:1/ü")
     #expect(ScheduleKey(key.exact) == key)
+    let mark = ScheduleKey(app: "a.b", environment: .production, id: "\u{301}x")
+    #expect(ScheduleKey(mark.exact) == mark)
     for text in ["", "a", "a:b:c", "a.b:production", "a.b:production:", "a b:production:x"] {
       #expect(ScheduleKey(text.exact) == nil, "\(text)")
     }
+  }
+
+  /// Accents, the variant of an emoji, a tone of skin, a joiner: `Character` takes them together with what precedes.
+  @Test(arguments: ["\u{301}a", "\u{FE0F}", "\u{1F3FB}:b", "\u{200D}x"])
+  func `a key is read by its bytes, whatever mark its id begins with`(_ id: String) {
+    let key = ScheduleKey(app: "com.example.app", environment: .production, id: id.exact)
+    #expect(ScheduleKey(key.exact) == key)
   }
 }

@@ -73,6 +73,22 @@ import Testing
     #expect(text.hasPrefix(words), "\(text)")
   }
 
+  @Test func `devices that are named beside their user do not wait: by then they may be another's`()
+    throws
+  {
+    func error(_ more: String) throws -> String? {
+      try read(#","id":"r","send_at":1795000000"# + more) { request in
+        do { try request.checkMayWait() } catch { return "\(error)" }
+        return nil
+      }
+    }
+    let words = "cannot be combined with token or channel; leave those out, or the user"
+    #expect(try error(#","user":"ann","tokens":["abcd"]"#) == "user: \(words)")
+    #expect(try error(#","users":["ann"],"tokens":[]"#) == "users: \(words)")
+    #expect(try error(#","user":"ann""#) == nil)
+    #expect(try error(#","tokens":["abcd"]"#) == nil)
+  }
+
   private static let state =
     #"{"aps":{"timestamp":1795000000,"event":"update","content-state":{}}}"#
 

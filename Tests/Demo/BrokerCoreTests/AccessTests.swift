@@ -69,6 +69,7 @@ import Testing
     ("user a b\nread topic", "line 2: expected OPERATION topic NAME"),
     ("user a b\nread cluster t", "line 2: expected OPERATION topic NAME"),
     ("user a b\nread", "line 2: expected OPERATION topic NAME"),
+    ("# all\r\nuser a b\r\nreed topic t\r\n", "line 3: expected OPERATION topic NAME"),
   ])
   func `a wrong line of the file is named`(text: String, problem: String) {
     let error = #expect(throws: AccessControl.FileProblem.self) { try AccessControl(file: text) }

@@ -61,6 +61,54 @@ import Testing
     #expect(Set(all().map(\.name)) == ["kept", "filler"])
   }
 
+  @Test mutating func `a tombstone stays while an older batch cannot be read`() {
+    desk.create(
+      "t",
+      ["cleanup.policy": "compact", "segment.bytes": "1024", "delete.retention.ms": "1000"])
+    // Not gzip, but the broker reads none.
+    var packed = Batches.batch([("gone", "x")], time: desk.now.time)
+    packed[22] = 1
+    BatchHeader.seal(&packed)
+    #expect(desk.produce("t", packed)["Error"].int == 0)
+    _ = desk.produce("t", Batches.batch([("gone", nil)], time: desk.now.time))
+    for _ in 0..<40 {
+      _ = desk.produce("t", Batches.batch([("filler", "0123456789")], time: desk.now.time))
+    }
+    desk.now.time += 2_000
+    #expect(compact() == 1)
+    #expect(all().first.map { $0.name == "gone" && $0.isTombstone } == true)
+  }
+
+  @Test mutating func `a producer whose newest batches are compacted goes on after a restart`()
+    throws
+  {
+    desk.create("t", ["cleanup.policy": "compact"])
+    func batch(_ sequence: Int32) -> [UInt8] {
+      Batches.batch([("k", "v")], producer: 7, epoch: 0, sequence: sequence)
+    }
+    var again = Desk(seed: 2)
+    for entry in desk.node.journal { _ = again.node.restore(entry[...]) }
+    // Of its batches 0 to 4 only the first is left.
+    let header = try #require(BatchHeader(batch(0)[...]))
+    again.node.restore(SegmentID(log: again.node.logs[0], base: 0), [header], at: again.now)
+    #expect(again.produce("t", batch(0))["BaseOffset"] == 0)
+    #expect(again.produce("t", batch(5))["Error"].int == 0)
+    #expect(again.produce("t", batch(7))["Error"] == 45)
+    #expect(again.produce("t", batch(6))["Error"].int == 0)
+  }
+
+  @Test mutating func `a time is looked up among the records that are left`() {
+    desk.create("t", ["cleanup.policy": "compact", "segment.bytes": "1024"])
+    _ = desk.produce("t", Batches.batch([("a", "x"), ("b", "x")], time: 1_000))
+    for _ in 0..<40 {
+      _ = desk.produce("t", Batches.batch([("b", "0123456789")], time: 5_000))
+    }
+    #expect(compact() == 1)
+    let asked: Value = ["Index": 0, "LeaderEpoch": -1, "Time": 1_001]
+    let answer = desk.answer(2, ["Topics": [["Name": "t", "Partitions": [asked]]]])
+    #expect(answer["Topics"].list[0]["Partitions"].list[0]["Time"] == 5_000)
+  }
+
   @Test mutating func `young segments are left alone`() {
     desk.create(
       "t",

@@ -169,6 +169,37 @@ import Testing
     #expect(join(1, "m1").isEmpty && group.state == .preparing)
   }
 
+  @Test mutating func `one that waits for an assignment is alive, and has a session from then on`()
+  {
+    _ = join(1)
+    _ = join(2)
+    _ = pass(100)
+    #expect(sync(2, "m2").isEmpty)
+    // The leader takes longer than a session.
+    for _ in 0..<4 {
+      #expect(pass(4_000).isEmpty)
+      #expect(group.heartbeat(member: "m1", instance: nil, generation: 1, now: now) == .none)
+    }
+    #expect(sync(1, "m1", [("m2", [2])])[2]?["Assignment"] == .bytes([2]))
+    #expect(pass(9_000).isEmpty && group.members.count == 2 && group.state == .stable)
+    #expect(group.heartbeat(member: "m1", instance: nil, generation: 1, now: now) == .none)
+    #expect(pass(1_000).isEmpty && group.members.map(\.id) == ["m1"])
+  }
+
+  @Test mutating func `of those that wait for an assignment in vain each is answered once`() {
+    for connection: UInt64 in 1...3 { _ = join(connection) }
+    _ = pass(100)
+    _ = sync(2, "m2")
+    _ = sync(3, "m3")
+    for _ in 0..<11 {
+      #expect(pass(5_000).isEmpty)
+      _ = group.heartbeat(member: "m1", instance: nil, generation: 1, now: now)
+    }
+    let answers = pass(5_000)
+    #expect(answers[2]?["Error"] == 25 && answers[3]?["Error"] == 27)
+    #expect(group.members.map(\.id) == ["m1", "m3"] && group.state == .preparing)
+  }
+
   @Test mutating func `one whose connection is gone while it waits expires`() {
     _ = join(1)
     group.disconnected(.init(1), now: now)

@@ -228,6 +228,26 @@ import Testing
     #expect(committed().list.isEmpty)
   }
 
+  @Test(.timeLimit(.minutes(1)))
+  mutating func `a request about one of many groups does not take the time of all`() {
+    desk.create("t")
+    var refused = 0
+    for number in 0..<20_000 where commit(1, group: "g\(number)") != 0 { refused += 1 }
+    #expect(refused == 0)
+  }
+
+  @Test mutating func `a deletion that cannot be recorded is refused`() {
+    desk.create("t")
+    #expect(commit(5) == 0)
+    let full = FullStorage()
+    let offsets = desk.node.deleteOffsets(
+      ["GroupId": "g", "Topics": [["Name": "t", "Partitions": [["Index": 0]]]]], full)
+    #expect(offsets["Topics"].list[0]["Partitions"].list[0]["PartitionError"] == 56)
+    let groups = desk.node.deleteGroups(["Groups": ["g"]], full)
+    #expect(groups["Groups"].list[0]["Error"] == 56)
+    #expect(committed().list[0]["Partitions"].list[0]["Offset"] == 5)
+  }
+
   @Test mutating func `names of other bytes but equal text are two groups`() {
     desk.create("t")
     #expect(commit(5, group: "caf\u{E9}") == 0)
@@ -319,4 +339,15 @@ import Testing
     let isAnyRead = other.node.restore([1, 2, 3])
     #expect(!isAnyRead)
   }
+}
+
+/// A storage without room.
+private final class FullStorage: LogStorage {
+  func append(
+    _ head: [UInt8], _ rest: ArraySlice<UInt8>, to segment: SegmentID
+  ) throws(StorageFull) { throw StorageFull("full") }
+
+  func read(_ range: StoredRange, into output: inout [UInt8]) {}
+  func remove(_ segment: SegmentID) {}
+  func note(_ entry: [UInt8]) throws(StorageFull) { throw StorageFull("full") }
 }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import LabCommand
 
-/// `martlet broker --users FILE`.
+/// `martlet broker --users FILE`, and what its settings refuse.
 @Suite struct BrokerUsersFileTests {
   private let folder = TemporaryFolder()
 
@@ -49,5 +49,14 @@ import Testing
       let told = "\(try #require(errors))"
       #expect(told.contains("users") && told.contains(problem) && !told.contains("word"), "\(told)")
     }
+  }
+
+  @Test func `there must be a port for each broker`() throws {
+    let enough = try BrokerCommand.values(["--port", "65534", "--brokers", "2"])
+    #expect(try BrokerCommand.settings(enough).port == 65_534)
+    let tooFew = try BrokerCommand.values(["--port", "65535", "--brokers", "2"])
+    let errors = #expect(throws: SettingErrors.self) { try BrokerCommand.settings(tooFew) }
+    let told = "\(try #require(errors))"
+    #expect(told.contains("port"), "\(told)")
   }
 }

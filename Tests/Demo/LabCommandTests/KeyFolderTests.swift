@@ -57,6 +57,16 @@ import Testing
     }
   }
 
+  @Test func `a set that could not be completed has no credentials`() throws {
+    try withFolder { folder in
+      // A list that cannot be written.
+      for path in [folder.path, folder.gatewayKeys] { try File.makeFolder(path) }
+      defer { rmdir(folder.gatewayKeys) }
+      #expect(throws: KeyFolderError.self) { try folder.generate(credentials, overwrite: true) }
+      #expect(!File.exists(folder.credentials))
+    }
+  }
+
   @Test func `nothing is replaced unless asked for`() throws {
     try withFolder { folder in
       try folder.generate(credentials)

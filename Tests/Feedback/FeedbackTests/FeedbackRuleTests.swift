@@ -100,6 +100,35 @@ import Testing
     #expect(Set(ends).count == 1, "invalid in every order or in none")
   }
 
+  @Test func `rows that another process has read anew are judged by`() throws {
+    let invalidator = try invalidator("tokens.db")
+    let other = try TokenStore(folder.file("tokens.db"), now: 2)
+    try other.startOver(at: 3)
+    var state = DeviceState()
+    state.apply(.registered(at: 5_000))
+    try other.put(device, state)
+    let answer = Fixture.feedback(device, timestamp: 1_000, sentAt: 2_000)
+    #expect(try invalidator.judge([job(answer)]).publications.isEmpty)
+  }
+
+  @Test func `old rows go also where the walk had been when another process began anew`() throws {
+    let store = try TokenStore(folder.file("tokens.db"), now: 1)
+    let other = try TokenStore(folder.file("tokens.db"), now: 2)
+    let registered = DeviceState(presence: .registered(at: 5))
+    for number in 1...4 { try store.put(Fixture.device(number), registered) }
+    try other.startOver(at: 3)
+    try other.put(Fixture.device(1), registered)
+    var walk = OldRowsWalk()
+    let hasMore = try walk.removePage(of: store, limit: 2)
+    #expect(hasMore)
+    try other.startOver(at: 4)
+    try other.put(Fixture.device(4), registered)
+    while try walk.removePage(of: store, limit: 2) {}
+    let kept = try (1...4).filter { try store.device(Fixture.device($0)) == registered }
+    #expect(kept == [4])
+    #expect(try !store.hasOldRows())
+  }
+
   @Test func `a registration at the very moment of a push without a time keeps the token`() throws {
     for isFirst in [true, false] {
       let invalidator = try invalidator("moment-\(isFirst).db")
@@ -291,6 +320,42 @@ import Testing
     let later = WallClock.milliseconds() + OutsideTime.skew
     try register(invalidator, device, at: later)
     #expect(try !invalidator.store.device(device).isInvalid)
+  }
+
+  /// PostgreSQL refuses them for ever, and the record would end the process at each start.
+  @Test(arguments: [String(repeating: "a", count: 3_000), "a\u{0}b"])
+  func `an app that no index can have is refused, and changes no row`(app: String) throws {
+    let reader = JobReader(names)
+    let invalidator = try invalidator("tokens.db")
+    let long = DeviceKey(token: device.token, app: app, environment: .production)
+    func content(_ topic: String, _ value: [UInt8]?) -> Job.Content {
+      long.bytes.withUnsafeBytes { key in
+        (value ?? []).withUnsafeBytes {
+          reader.content(
+            topic, key: key,
+            value: value == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : $0,
+            timestamp: -1, now: 1_795_000_000_000)
+        }
+      }
+    }
+    let registration = DeviceRecord(device: long, event: .registered(at: 1_700_000_000_000))
+    for (topic, value) in [
+      (names.devices, registration.value), (names.feedback, Fixture.feedback(long).value),
+    ] {
+      guard case .deadLetter(let letter) = content(topic, value) else {
+        Issue.record("\(topic): no dead letter")
+        continue
+      }
+      #expect(letter.detail.contains("app"))
+    }
+    if case .forgotten(let known?) = content(names.devices, nil) {
+      Issue.record("\(known.app) is forgotten")
+    }
+    let mark = InvalidTokenRecord(device: long, invalidSince: 5, reason: "Unregistered", at: 6)
+    try long.bytes.withUnsafeBytes { key in
+      try mark.value.withUnsafeBytes { try invalidator.apply(names.invalidTokens, key, $0) }
+    }
+    #expect(try invalidator.store.device(long) == DeviceState())
   }
 
   @Test func `a registration in seconds or far in the future is refused with what is expected`() {

@@ -125,6 +125,30 @@ import Testing
     #expect(try deadCount(invalidator, 1...600) == 0)
   }
 
+  @Test(arguments: DatabaseKind.allCases)
+  func `a wave that begins in a transaction that fails begins with the next attempt`(
+    kind: DatabaseKind
+  ) throws {
+    let invalidator = try invalidator(kind)
+    try register(invalidator, 1...300, at: Self.first - Self.day)
+    let records = invalid(1...300, at: Self.first)
+    let jobs = records.map {
+      Job(
+        partition: TopicPartition(topic: names.feedback, partition: 0), offset: 0,
+        content: .feedback($0))
+    }
+    var isHeld = false
+    _ = try? invalidator.store.transaction { () throws(StoreError) in
+      isHeld = try invalidator.judge(jobs).publications.isEmpty
+      // Whatever fails behind it.
+      try TokenStore.checkLocation("postgresql://user:password@host/database")
+    }
+    #expect(isHeld)
+    #expect(try invalidator.store.waves(Fixture.device(1).app, .production).isEmpty)
+    let outcome = try turn(invalidator, records, now: Self.first)
+    #expect(outcome.alarms.count == 1 && outcome.publications.isEmpty)
+  }
+
   @Test func `a wave that goes on in small batches is one wave`() throws {
     let invalidator = try invalidator(.sqlite)
     var alarms = 0

@@ -57,10 +57,14 @@ final class IngestFixture {
     if let error = deliveries.lazy.compactMap(\.refused).first { throw error }
   }
 
-  func start(_ flags: [String] = []) throws -> RunningService {
+  /// - Parameter properties: of its producer.
+  func start(
+    _ flags: [String] = [], producer properties: [KafkaConfiguration.Property] = []
+  ) throws -> RunningService {
     let context = try IngestService.context(["--topic-prefix", kafka.prefix] + flags)
     var settings = try IngestSettings(context.values)
     settings.kafka = kafka.configuration
+    settings.kafka.producer += properties
     let ready = settings
     return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
       try IngestService.run(ready, context)

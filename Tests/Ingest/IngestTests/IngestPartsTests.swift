@@ -85,6 +85,17 @@ import Testing
     #expect(!knowsLast)
   }
 
+  @Test func `what a receipt quotes of a text ends with a whole character`() {
+    func beginning(_ text: String, _ most: Int) -> String? {
+      Array(text.utf8).withUnsafeBytes { text in
+        String(validating: IngestLoop.beginning(of: text, most), as: UTF8.self)
+      }
+    }
+    #expect(beginning("aé", 2) == "a" && beginning("aé", 3) == "aé" && beginning("aéb", 3) == "aé")
+    #expect(beginning("a😀", 4) == "a" && beginning("😀", 1) == "")
+    #expect(beginning("abc", 2) == "ab" && beginning("abc", 9) == "abc" && beginning("", 2) == "")
+  }
+
   @Test func `tags carry kind and slot through the producer`() {
     for kind in [RecordTag.Kind.ofRequest, .receipts] {
       for slot in [0, 1, 999_999] {

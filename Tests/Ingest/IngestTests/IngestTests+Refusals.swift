@@ -31,6 +31,15 @@ extension IngestTests {
     #expect(envelope.created > OutsideTime.firstRecordTime)
     let receipts = try fixture.readAll(fixture.names.receipts).compactMap(\.value)
     #expect(receipts.count == 1 && receipts.first?.contains("seconds since 1970") == true)
+    #expect(try fixture.receipts(count: 1).map(\.created) == [nil], "one that can be read")
+  }
+
+  @Test func `a receipt has its record's time only if that is one`() {
+    #expect(IngestLoop.created(1_795_224_000_000) == 1_795_224_000_000)
+    // Unknown, in seconds, in microseconds.
+    for time: Int64 in [-1, 0, 1_795_224_000, 1_795_224_000_000_000] {
+      #expect(IngestLoop.created(time) == 0)
+    }
   }
 
   @Test
@@ -111,6 +120,55 @@ extension IngestTests {
     #expect(try fixture.read(fixture.names.notifications(.first), count: 1).count == 1)
     #expect(ingest.stop() == nil)
     #expect(try fixture.committed() == 4)
+  }
+
+  /// Each letter has the whole request: those of one request can be a thousand times as large as it.
+  @Test func `dead letters, too, wait once as many bytes as may are under way`() throws {
+    let fixture = try IngestFixture()
+    let list = (0..<300).map { "\"z\($0)\"" }.joined(separator: ",")
+    try fixture.produce(
+      fixture.names.requests,
+      #"{"app":"com.example.app","payload":{"aps":{"alert":"x"}},"tokens":[\#(list)]}"#)
+    let ingest = try fixture.start(["--max-in-flight-bytes", "65536"])
+    #expect(try fixture.read(fixture.names.deadLetters, count: 300).count == 300)
+    #expect(ingest.counter("blocked") > 0)
+    #expect(ingest.stop() == nil)
+    #expect(try fixture.committed() == 1)
+  }
+
+  @Test
+  func `tokens beside their user do not wait in the schedule, where nobody asks whose they are`()
+    throws
+  {
+    let fixture = try IngestFixture()
+    let later = WallClock.milliseconds() / 1_000 + 3_600
+    let value =
+      #"{"app":"com.example.app","id":"x","user":"ann","tokens":["abcd"],"send_at":\#(later),"payload":{"aps":{"alert":"x"}}}"#
+    try fixture.produce(fixture.names.requests, value)
+    // One that the scheduler released, and whose time has not come by this clock.
+    try fixture.produce(
+      fixture.names.requests, value,
+      headers: [KafkaHeader("scheduled", "\(later * 1_000 - 3_600_000)")])
+    let ingest = try fixture.start()
+    let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
+    #expect(try fixture.read(fixture.names.schedule, count: 1).count == 1)
+    #expect(ingest.stop() == nil)
+    #expect(header(letter, "martlet-detail")?.hasPrefix("user: cannot be combined") == true)
+    #expect(try fixture.readAll(fixture.names.notifications(.first)).isEmpty)
+  }
+
+  /// The API keeps only receipts that are UTF-8.
+  @Test func `the receipt about a long bad token can be read, whatever that consists of`() throws {
+    let fixture = try IngestFixture()
+    let token = "x" + String(repeating: "é", count: 400)
+    try fixture.produce(
+      fixture.names.requests, IngestFixture.request(#","id":"long""#, token: token))
+    let ingest = try fixture.start()
+    #expect(try fixture.read(fixture.names.deadLetters, count: 1).count == 1)
+    #expect(ingest.stop() == nil)
+    let receipt = try #require(try fixture.receipts(count: 1).first)
+    #expect(receipt.id == "long")
+    #expect(receipt.token?.utf8.count == 599 && token.hasPrefix(receipt.token ?? "-"))
   }
 
   @Test func `ingest sends only the bad tokens of a good request to the dead letters`() throws {

@@ -140,6 +140,26 @@ import Testing
     #expect(ingest.counter("suppressed") == 1)
   }
 
+  @Test func `receipts, too, wait once as many bytes as may are under way`() throws {
+    let fixture = try IngestFixture()
+    let device = DeviceKey(
+      token: IngestFixture.token, app: "com.example.app", environment: .production)
+    let record = InvalidTokenRecord(device: device, invalidSince: 1, reason: "Unregistered", at: 2)
+    try fixture.produce(
+      fixture.names.invalidTokens, key: device.description,
+      String(decoding: record.value, as: UTF8.self))
+    let list = Array(repeating: "\"\(IngestFixture.token)\"", count: 1_000).joined(separator: ",")
+    try fixture.produce(
+      fixture.names.requests,
+      #"{"app":"com.example.app","payload":{"aps":{"alert":"x"}},"tokens":[\#(list)]}"#)
+    let ingest = try fixture.start(["--max-in-flight-bytes", "65536"])
+    let receipts = try fixture.receipts(count: 1_000)
+    #expect(receipts.count == 1_000 && receipts.allSatisfy { $0.outcome == .suppressed })
+    #expect(ingest.counter("blocked") > 0)
+    #expect(ingest.stop() == nil)
+    #expect(try fixture.committed() == 1)
+  }
+
   @Test
   func `answers for a token whose device was removed, and for the next owner's as before`() throws {
     let fixture = try IngestFixture()

@@ -55,6 +55,20 @@ import Testing
     #expect(ingest.stop() == nil)
   }
 
+  @Test func `a dead letter that the client does not take is cut, and ingest goes on`() throws {
+    let fixture = try IngestFixture(requestPartitions: 1)
+    let long = String(repeating: "x", count: 200_000)
+    try fixture.produce(fixture.names.requests, #"{"unknown":"\#(long)"}"#)
+    try fixture.produce(fixture.names.requests, IngestFixture.request())
+    let ingest = try fixture.start(producer: [("message.max.bytes", "150000")])
+    let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
+    #expect(letter.value?.utf8.count == DeadLetterCut.kept)
+    #expect(header(letter, DeadLetterHeader.detail).map(DeadLetterCut.isRemarked) == true)
+    #expect(try fixture.read(fixture.names.notifications(.first), count: 1).count == 1)
+    #expect(ingest.stop() == nil)
+    #expect(try fixture.committed(requestPartitions: 1) == 2)
+  }
+
   @Test func `receipts that their topic does not take end ingest, which names it and the remedy`()
     throws
   {

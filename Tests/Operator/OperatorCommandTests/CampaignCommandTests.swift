@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Glibc
 import Identity
 import Kafka
 import Records
@@ -18,8 +19,7 @@ import Testing
     let store = try ScheduleStore(TokenStore(location, now: 0))
     let value = campaign.value
     let row = ScheduleRow(
-      offset: 1, due: ScheduleRow.never, at: 0, isCancellation: false,
-      identity: ScheduleRow.identity(of: value))
+      offset: 1, identity: ScheduleRow.identity(of: value), kind: .campaign(revision: 0))
     try store.transaction { () throws(StoreError) in
       try store.put(
         0,
@@ -55,5 +55,20 @@ import Testing
       try CampaignStartCommand.run(settings, context)
     }
     #expect("\(failure!)".contains("a.b has a campaign of this name, started "))
+  }
+
+  @Test func `tokens from a pipe, which can be read only once, are refused`() throws {
+    var ends: [Int32] = [0, 0]
+    try #require(pipe(&ends) == 0)
+    let tokens = String(repeating: "ab", count: 32) + "\n"
+    try #require(write(ends[1], tokens, tokens.utf8.count) == tokens.utf8.count)
+    close(ends[1])
+    defer { close(ends[0]) }
+    let path = "/proc/self/fd/\(ends[0])"
+    let context = try ServiceContext.test()
+    let failure = #expect(throws: ServiceFailure.self) {
+      try AudienceFile(path, showsProgress: false, context).check()
+    }
+    #expect("\(failure!)".contains("no regular file"))
   }
 }

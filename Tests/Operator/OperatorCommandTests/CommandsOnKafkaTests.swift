@@ -61,6 +61,21 @@ import Testing
     #expect(records.filter { $0.key == nil }.count == 2)
   }
 
+  @Test func `a request to users without a device, as it was released, has the first as its key`()
+    throws
+  {
+    let fixture = try KafkaFixture(topics: [("requests", 1)])
+    let rest = #""id":"r","users":["ann","bob"],"payload":{"aps":{"badge":1}}}"#
+    let lines = [
+      #"{"app":"a.b","tokens":[],\#(rest)"#, #"{"app":"a.b","tokens":["cdcd"],\#(rest)"#,
+      #"{"app":"a.b","tokens":[],\#(rest)"#, #"{"app":"a.b",\#(rest)"#,
+    ]
+    let result = try imported(lines.joined(separator: "\n"), fixture, ImportCommand.context(["x"]))
+    #expect(result.produced == 4 && result.unusable == 0)
+    let records = try fixture.read(fixture.name("requests"), count: 4)
+    #expect(records.map(\.key) == ["ann", "cdcd", "ann", "ann"])
+  }
+
   @Test func `a topic that does not exist is not made`() throws {
     let fixture = try KafkaFixture()
     let folder = TemporaryFolder()

@@ -132,6 +132,9 @@ enum Letter {
     #expect(all.until == 172_800_000)
     #expect(all.topic == "push.notifications.bulk")
     #expect(all.limit == 7)
+    for stage in DeadLetterStage.allCases {
+      #expect(try read(["--stage", stage.rawValue]).stage == stage.rawValue)
+    }
     #expect(throws: SettingErrors.self) { try read(["--since", "yesterday"]) }
     #expect(throws: SettingErrors.self) { try read(["--reason", "bad_mood"]) }
   }

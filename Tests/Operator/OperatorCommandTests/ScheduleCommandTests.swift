@@ -3,6 +3,7 @@ import APNS
 import Contract
 import Kafka
 import Records
+import Schedule
 import ServiceKit
 import Settings
 import TestSupport
@@ -34,6 +35,48 @@ import Testing
     let value = try Array((record.value ?? "").utf8).withUnsafeBytes { try ScheduleRecord($0) }
     guard case .cancellation(let cancellation) = value else { return #expect(Bool(false)) }
     #expect(cancellation.by.contains("@"))
+  }
+
+  @Test func `cancel knows the request that has replaced one that was sent`() throws {
+    let fixture = try KafkaFixture(topics: [("schedule", 1)])
+    let context = try ScheduleCancelCommand.context([
+      "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
+      fixture.configuration.bootstrap,
+    ])
+    let settings = try ScheduleCancelCommand.settings(context.values)
+    let (topic, key) = (fixture.name("schedule"), "a.b:production:order:1")
+    let values = [
+      "S1\t1790000000000\t1780000000000\t\t\n{}", "S1\t1895000000000\t1795000000000\t\t\n{}",
+    ]
+    for value in values { try fixture.produce(topic, key: key, value: value) }
+    func end(_ value: String) throws {
+      let ends = KafkaHeader(
+        ScheduleRecord.endsHeader, "\(ScheduleRow.identity(of: value.utf8))")
+      try fixture.produce(topic, key: key, value: nil, headers: [ends])
+    }
+    try end(values[0])
+    try ScheduleCancelCommand.run(settings, context)
+    try fixture.produce(topic, key: key, value: values[1])
+    try end(values[1])
+    #expect(throws: ServiceFailure.self) { try ScheduleCancelCommand.run(settings, context) }
+  }
+
+  @Test func `cancel says when it may be too late`() throws {
+    let fixture = try KafkaFixture(topics: [("schedule", 1)])
+    let context = try ScheduleCancelCommand.context([
+      "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
+      fixture.configuration.bootstrap,
+    ])
+    try fixture.produce(
+      fixture.name("schedule"), key: "a.b:production:order:1",
+      value: "S1\t1790000000000\t1780000000000\t\t\n{}")
+    let settings = try ScheduleCancelCommand.settings(context.values)
+    let late = #expect(throws: ServiceFailure.self) {
+      try ScheduleCancelCommand.run(settings, context)
+    }
+    #expect("\(late!)".contains("may have been sent"))
+    let record = try #require(try fixture.read(fixture.name("schedule"), count: 2).last)
+    #expect(record.value?.hasPrefix("C1\t") == true)
   }
 
   @Test func `a request is named by its app`() throws {

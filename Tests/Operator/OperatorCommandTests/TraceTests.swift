@@ -77,6 +77,30 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(TraceText.lines(none)[0] == "\(first): no outcome yet")
   }
 
+  @Test func `an id is found however its caller has escaped it`() {
+    let subject = TraceSubject(.id("order/ü"))
+    for id in ["order/ü", #"order\/\u00fc"#, #"order/\u00FC"#] {
+      let line =
+        #"{"outcome":"delivered","apns_id":"\#(first)","id":"\#(id)","app":"com.example.app","#
+        + #""environment":"production","token":"\#(token)","lane":"transactional","#
+        + #""created":1795000000000,"at":1795000000045}"#
+      var hops: [TraceHop] = []
+      Array(line.utf8).withUnsafeBytes { bytes in
+        let record = ShownRecord(
+          partition: 0, offset: 0, timestamp: 1, key: UnsafeRawBufferPointer(start: nil, count: 0),
+          value: bytes)
+        TraceReader().read(record, of: "receipts", .receipts, subject, to: &hops)
+      }
+      #expect(hops.first?.requestID?.text == "order/ü", "\(id)")
+    }
+    var asking = TraceSubject(.id(first.exact))
+    asking.note(hop(.queued, 1, first, request: "order/ü"))
+    let isAsked = Array(#"{"id":"order\/\u00fc"}"#.utf8).withUnsafeBytes {
+      asking.isNamedOrAsked(in: $0)
+    }
+    #expect(isAsked)
+  }
+
   @Test func `a bounded number of request ids is followed`() {
     var subject = TraceSubject(.token("abababab"))
     for index in 0..<40 { subject.note(hop(.queued, 1, first, request: "r\(index)")) }

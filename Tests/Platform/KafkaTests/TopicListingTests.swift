@@ -28,4 +28,10 @@ import Testing
     }
     #expect(!listing(nil).knows("asked"))
   }
+
+  /// librdkafka takes the last part of an IPv6 address without brackets for no port, and asks somebody else.
+  @Test func `a broker's address can be given to a client, an IPv6 one too`() {
+    #expect(KafkaAdmin.address("2001:db8::5", 9_092) == "[2001:db8::5]:9092")
+    #expect(KafkaAdmin.address("kafka-1.example.com", 9_092) == "kafka-1.example.com:9092")
+  }
 }

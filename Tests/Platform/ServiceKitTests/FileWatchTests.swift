@@ -84,6 +84,28 @@ private final class Watched {
     watch.files.begin()
     #expect(!watch.haveChanged(30_000))
   }
+
+  @Test func `a file that is in use is not taken anew because another one is tried again`() throws {
+    let watch = Watched(FileWatch(paths))
+    let status = ReloadStatus(
+      Metric("m", .gauge, labels: ["file", "app"], "Help."), ["keys", "certificates"])
+    func due(isAsked: Bool = false) -> [String] {
+      ["keys", "certificates"].filter { status.isDue($0, watch.files, isAsked: isAsked) }
+    }
+    watch.files.begin()
+    #expect(due() == ["keys", "certificates"])
+    _ = status.refused("keys", "invalid", now: 0, isAsked: false)
+    watch.files.retry(now: 0)
+    #expect(watch.haveChanged(10_000))
+    watch.files.begin()
+    #expect(due() == ["keys"] && due(isAsked: true) == ["keys", "certificates"])
+    watch.files.retry(now: 10_000)
+    try write("a", "1")
+    #expect(!watch.haveChanged(10_500))
+    #expect(watch.haveChanged(11_000))
+    watch.files.begin()
+    #expect(due() == ["keys", "certificates"])
+  }
 }
 
 @Suite struct ReloadStatusTests {

@@ -32,4 +32,14 @@ import Testing
       #expect(error.description.contains(name))
     }
   }
+
+  /// librdkafka of Debian 12 was built without OAuth, and refuses it.
+  @Test func `a secret that cannot be used is not shown`() {
+    do throws(SettingErrors) {
+      _ = try configuration(["--kafka.sasl.oauthbearer.client.secret=hunter2"])
+    } catch {
+      #expect(error.description.contains("sasl.oauthbearer.client.secret"))
+      #expect(!error.description.contains("hunter2"))
+    }
+  }
 }

@@ -46,6 +46,14 @@ import Testing
     #expect(try reasons() == (503, ["is stopping"]))
   }
 
+  @Test func `the address that is logged is one that a client can use, an IPv6 one too`() throws {
+    // Not every machine has IPv6.
+    guard let six = try? StatusServer(Endpoint(host: "::1", port: 0), context) else { return }
+    #expect(six.url.hasPrefix("http://[::1]:"))
+    let answer = try withExtendedLifetime(six) { try client.get(six.url + "/version") }
+    #expect(answer.status == 200)
+  }
+
   @Test func `a thread that does not turn makes the process unhealthy, until it does`() throws {
     let heartbeat = context.status.heartbeat("loop-7")
     #expect(try json("/healthz").status == 200)

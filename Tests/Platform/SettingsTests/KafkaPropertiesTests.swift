@@ -27,6 +27,14 @@ import Testing
     #expect(kafka.common.map(\.source) == [.flag])
   }
 
+  @Test func `a stronger source also wins where librdkafka has two names for a property`() throws {
+    let kafka = try read(
+      ["--kafka.linger.ms", "5"], environment: ["MARTLET_KAFKA_QUEUE_BUFFERING_MAX_MS": "6"],
+      file: "kafka.linger.ms = 7")
+    // In this order they are given to librdkafka.
+    #expect(kafka.common.map(\.value) == ["6", "5"])
+  }
+
   @Test func `one side's properties reach only that side`() throws {
     let kafka = try read(
       ["--kafka.consumer.fetch.wait.max.ms=10", "--kafka.producer.linger.ms=2"],

@@ -213,6 +213,7 @@ let sampleTable = SettingTable(
     #expect(!report.contains("hunter"))
     #expect(report.contains("password = (set) (flag)"))
     #expect(report.contains("kafka.sasl.password = (set) (flag)"))
+    #expect(KafkaProperties.isSecret("sasl.oauthbearer.assertion.private.key.passphrase"))
   }
 
   @Test func `the report shows every value with its source`() throws {

@@ -111,6 +111,13 @@ import Testing
   }
 
   @Test(arguments: [
+    ("a:443", "a"), ("a:2197", "a:2197"), ("[::1]:443", "[::1]"), ("[::1]:2197", "[::1]:2197"),
+  ])
+  func `an authority has no port that https has by itself`(text: String, authority: String) throws {
+    #expect(try Endpoint(parsing: text).httpsAuthority == authority)
+  }
+
+  @Test(arguments: [
     "localhost", "localhost:", "localhost:65536", "a:+1", ":9092", "::1:443", "https://a:443",
     "a b:1",
     "a:b", "[[m]]:3", "[a:1", "a]:1",

@@ -127,6 +127,52 @@ import Testing
     #expect(try reader.count(audience) == 4)
   }
 
+  @Test func `tags of the same look and other bytes are two audiences, asked for in turn`() throws {
+    let folder = TemporaryFolder()
+    let location = try DatabaseKind.sqlite.location(in: folder)
+    let store = try TokenStore(location, now: 0)
+    try store.setComplete(at: 1)
+    let tags = ["caf\u{E9}", "cafe\u{301}"]
+    for (number, tag) in tags.enumerated() {
+      try Self.put(store, number + 1, DeviceDetails(tags: tag))
+    }
+    let reader = try AudienceReader(location)
+    for (number, tag) in tags.enumerated() {
+      var audience = Audience(app: Self.app, environment: .production, type: "alert")
+      audience.tagsAll = [tag]
+      let page = try reader.devices(audience, after: "", limit: 10)
+      #expect(page.count == 1 && page.last == Self.device(number + 1).token)
+    }
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `an audience is looked through once, though another is asked for between its pages`(
+    _ kind: DatabaseKind
+  ) throws {
+    let folder = TemporaryFolder()
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 0)
+    try store.setComplete(at: 1)
+    for number in 1...2 {
+      try Self.put(store, number, DeviceDetails(appVersion: "\(number)"))
+    }
+    let reader = try AudienceReader(location)
+    var audience = Audience(app: Self.app, environment: .production, type: "alert")
+    audience.leastVersion = "1"
+    var other = audience
+    other.leastVersion = "2"
+    let first = try reader.devices(audience, after: "", limit: 1)
+    #expect(first.last == Self.device(1).token)
+    try Self.put(store, 3, DeviceDetails(appVersion: "3"))
+    #expect(try reader.devices(other, after: "", limit: 10).count == 2)
+    // Its versions are those of the look at it.
+    let next = try reader.devices(audience, after: first.last, limit: 10)
+    #expect(next.count == 1 && next.last == Self.device(2).token)
+    // Counting looks again.
+    #expect(try reader.count(audience) == 3)
+    #expect(try reader.devices(audience, after: "", limit: 10).count == 3)
+  }
+
   @Test func `versions are compared number by number`() {
     func isAtLeast(_ version: String, _ least: String) -> Bool {
       Audience.isVersion(version, atLeast: least)

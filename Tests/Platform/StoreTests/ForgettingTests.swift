@@ -54,6 +54,21 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
+  func `a device forgotten by a clock that was ahead is forgotten now`(kind: DatabaseKind) throws {
+    let store = try TokenStore(try kind.location(in: folder), now: 1)
+    try store.set(ReceiptKeeping(since: 1, retention: 100))
+    for (token, time) in [("aa", 900), ("bb", 500), ("cc", 50)] as [(String, Int64)] {
+      try store.forget(DeviceKey(token: token, app: "a", environment: .production), at: time)
+    }
+    try store.boundForgetting(by: 100)
+    #expect(try store.firstForgotten() == 50)
+    try store.endForgetting(before: 100)
+    #expect(try store.firstForgotten() == 100)
+    try store.endForgetting(before: 101)
+    #expect(try store.firstForgotten() == nil)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
   func `a suspicion goes with its device`(kind: DatabaseKind) throws {
     let store = try TokenStore(try kind.location(in: folder), now: 1)
     let devices = ["aa", "bb"].map { DeviceKey(token: $0, app: "a", environment: .production) }

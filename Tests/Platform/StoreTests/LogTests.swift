@@ -85,7 +85,7 @@ import Testing
       [
         ScheduledEntry(
           key: "a:production:x",
-          row: .init(offset: 1, due: 2, at: 1, isCancellation: false, identity: 1), value: tag)
+          row: .init(offset: 1, identity: 1, kind: .request(due: 2, written: 1)), value: tag)
       ])
     try schedule.remove(0, ["a:production:x"])
     #expect(try schedule.cutLog())

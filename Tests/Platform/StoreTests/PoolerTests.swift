@@ -53,7 +53,7 @@ import Testing
         [
           ScheduledEntry(
             key: "a:production:\(round)",
-            row: .init(offset: 1, due: 2, at: 1, isCancellation: false, identity: 1), value: "x")
+            row: .init(offset: 1, identity: 1, kind: .request(due: 2, written: 1)), value: "x")
         ])
       #expect(try schedule.count([1]) == round + 1)
       try store.demandWritable()

@@ -325,22 +325,19 @@ import Testing
   }
 
   @Test func `of two records of a campaign the one with the higher revision counts`() {
-    let first = ScheduleChange.campaign(revision: 0, identity: 1)
+    let first = ScheduleChange.value(.campaign(revision: 0), identity: 1)
     guard case .store(let row) = first.verdict(at: 5, over: nil) else {
       return #expect(Bool(false))
     }
-    #expect(row.isCampaign && row.at == 0 && !row.isCancellation)
+    #expect(row.kind == .campaign(revision: 0))
     // Started again, or an owner of before.
-    #expect(ScheduleChange.campaign(revision: 0, identity: 2).verdict(at: 6, over: row) == .restore)
+    let other = ScheduleChange.value(.campaign(revision: 0), identity: 2)
+    #expect(other.verdict(at: 6, over: row) == .restore)
     // Written again behind a record of no consequence: it counts from there on.
-    let again = ScheduleChange.campaign(revision: 0, identity: 1).verdict(at: 6, over: row)
+    let again = first.verdict(at: 6, over: row)
     guard case .store(let moved) = again else { return #expect(Bool(false)) }
     #expect(moved.offset == 6 && moved.identity == 1)
-    let next = ScheduleChange.campaign(revision: 1, identity: 3).verdict(at: 7, over: row)
-    #expect(
-      next
-        == .store(
-          ScheduleRow(
-            offset: 7, due: ScheduleRow.never, at: 1, isCancellation: false, identity: 3)))
+    let next = ScheduleChange.value(.campaign(revision: 1), identity: 3).verdict(at: 7, over: row)
+    #expect(next == .store(ScheduleRow(offset: 7, identity: 3, kind: .campaign(revision: 1))))
   }
 }

@@ -131,7 +131,7 @@ import Testing
         machine.answered(Dictionary(uniqueKeysWithValues: partitions.map { ($0, 0) }))
       case .load(let partition, _, let through, let limit):
         loads.append(partition)
-        let row = ScheduleRow(offset: 0, due: 9_000, at: 0, isCancellation: false, identity: 1)
+        let row = ScheduleRow(offset: 0, identity: 1, kind: .request(due: 9_000, written: 0))
         let entry = ScheduleMachine.Entry(partition: partition, key: "a", row: row, content: "")
         machine.loaded(partition, [(entry, 1)], through: through, limit: limit)
       case .release(let slot): releases.append(machine.entry(slot).partition)
@@ -141,10 +141,76 @@ import Testing
     #expect(loads == [1, 3, 5, 7] && releases == [1, 3, 5, 7])
   }
 
-  private func entry(_ key: ExactText, due: Int64) -> ScheduleMachine.Entry {
-    .init(
-      partition: 0, key: key,
-      row: ScheduleRow(offset: 0, due: due, at: 0, isCancellation: false, identity: 1), content: "")
+  private func entry(
+    _ key: ExactText, due: Int64, identity: Int64 = 1, of partition: Int32 = 0
+  ) -> ScheduleMachine.Entry {
+    let row = ScheduleRow(
+      offset: 0, identity: identity, kind: .request(due: due, written: 0))
+    return .init(partition: partition, key: key, row: row, content: "")
+  }
+
+  @Test func `a page ends where the bytes end, and what is behind it is loaded later`() {
+    var machine = ScheduleMachine(capacity: 100, bytes: 1_000, page: 10)
+    let stored = (10..<30).map { entry("k\($0)", due: 5_000) }
+    var (released, underWay): ([ExactText], [Int]) = ([], [])
+    var most = 0
+    machine.begin([0])
+    for now in stride(from: Int64(10_000), to: 20_000, by: 100) {
+      while let action = machine.next(now: now) {
+        switch action {
+        case .ask: machine.answered([0: 0])
+        case .load(_, let after, let through, let limit):
+          let room = machine.bytesLeft
+          let rest = stored.filter { ($0.row.due, $0.key) > (after.due, after.key) }
+          let page = Array(rest.prefix(min(limit, (room + 299) / 300)))
+          machine.loaded(
+            0, page.map { ($0, 300) }, through: through,
+            limit: page.count * 300 >= room ? page.count : limit)
+          most = max(most, machine.count)
+        case .release(let slot):
+          released.append(machine.entry(slot).key)
+          underWay.append(slot)
+        case .end(let slot):
+          let key = machine.entry(slot).key
+          machine.ended(slot)
+          machine.removed(0, key)
+        }
+      }
+      for slot in underWay { machine.released(slot) }
+      underWay = []
+    }
+    #expect(released == stored.map(\.key))
+    #expect(most == 4, "the last one reaches the bound")
+  }
+
+  /// Partition 0 has any number of entries that are due, and 1 has two.
+  @Test func `a partition whose log has no known end does not take the room of others`() {
+    var machine = ScheduleMachine(capacity: 40, bytes: 1_000, page: 10)
+    var left = [entry("x", due: 100_050, of: 1), entry("y", due: 108_000, of: 1)]
+    var (pages, released): (Int64, [ExactText]) = (0, [])
+    machine.begin([0, 1])
+    for now in stride(from: Int64(100_000), to: 110_000, by: 100) {
+      var isAsked = false
+      while let action = machine.next(now: now) {
+        switch action {
+        case .ask: isAsked = true
+        case .load(1, _, let through, let limit):
+          let found = left.filter { $0.row.due <= through }
+          left.removeFirst(found.count)
+          machine.loaded(1, found.map { ($0, 1) }, through: through, limit: limit)
+        case .load(let partition, _, let through, let limit):
+          pages += 1
+          let found = (0..<Int64(limit)).map { entry("\(pages) \($0)", due: 50_000 + pages) }
+          machine.loaded(partition, found.map { ($0, 1) }, through: through, limit: limit)
+        case .release(let slot):
+          released.append(machine.entry(slot).key)
+          machine.released(slot)
+        case .end(let slot): machine.ended(slot)
+        }
+      }
+      if isAsked { machine.answered([1: 0]) }
+    }
+    #expect(released == ["x", "y"] && pages == 1)
   }
 
   /// A machine in which "a" and "b" are released at 9,000 and wait for their tombstones, and "c" is due at 10,200.
@@ -168,7 +234,7 @@ import Testing
 
   @Test func `a released request whose key has a newer record by then needs no tombstone`() {
     var machine = withTombstones()
-    machine.stored(entry("b", due: 60_000), bytes: 1)
+    machine.stored(entry("b", due: 60_000, identity: 2), bytes: 1)
     var ended: [ExactText] = []
     while case .end(let slot)? = machine.next(now: 9_100) {
       ended.append(machine.entry(slot).key)
@@ -176,6 +242,27 @@ import Testing
     }
     #expect(ended == ["a"] && machine.isIdle)
     #expect(machine.count == 2, "a until its tombstone is read, and c")
+  }
+
+  /// As when a topic that was made anew gets it again, or what came behind it would hide it.
+  @Test func `a request whose record is written once more while it is under way is released once`()
+  {
+    var machine = withTombstones()
+    machine.stored(entry("a", due: 9_000), bytes: 1)
+    var ended: [ExactText] = []
+    while let action = machine.next(now: 9_100) {
+      guard case .end(let slot) = action else { continue }
+      ended.append(machine.entry(slot).key)
+      machine.ended(slot)
+      // That of "b" is read when its tombstone was written already, and is behind it.
+      machine.stored(entry(machine.entry(slot).key, due: 9_000), bytes: 1)
+    }
+    #expect(ended.sorted() == ["a", "b"] && machine.isIdle)
+    #expect(machine.isEnding(0, "a") && !machine.isEnding(0, "c"))
+    #expect(machine.count == 3, "until the tombstones are read")
+    machine.removed(0, "a")
+    machine.removed(0, "b")
+    #expect(machine.count == 1)
   }
 
   @Test func `the log's end is asked for before tombstones are written that take a while`() {
@@ -285,8 +372,8 @@ struct ScheduleWorld {
   }
 
   mutating func schedule(_ key: ExactText, due: Int64) {
-    topic.append(
-      Record(key: key, change: .request(due: due, accepted: now, identity: Int64(topic.count))))
+    let request = ScheduleRow.Kind.request(due: due, written: now)
+    topic.append(Record(key: key, change: .value(request, identity: Int64(topic.count))))
   }
 
   mutating func cancel(_ key: ExactText, at: Int64) {

@@ -5,23 +5,35 @@ import Testing
 /// What one record of the schedule means for its key.
 @Suite struct ScheduleRuleTests {
   private static let entry = ScheduleRow(
-    offset: 10, due: 5_000, at: 100, isCancellation: false, identity: 1)
+    offset: 10, identity: 1, kind: .request(due: 5_000, written: 100))
   private static let cancelled = ScheduleRow(
-    offset: 20, due: 9_000, at: 200, isCancellation: true, identity: 2)
+    offset: 20, identity: 2, kind: .cancellation(at: 200, keptUntil: 9_000))
+
+  private static func request(
+    due: Int64 = 9_000, written: Int64, identity: Int64 = 5
+  ) -> ScheduleChange {
+    .value(.request(due: due, written: written), identity: identity)
+  }
+
+  @Test func `partitions are gone beyond the count of a topic, if that can be right`() {
+    #expect(ScheduleView.gone(known: [0, 1, 2, 5], owned: [0], count: 2) == [2, 5])
+    #expect(ScheduleView.gone(known: [0, 1], owned: [0], count: 2) == [])
+    #expect(ScheduleView.gone(known: [0, 1, 2], owned: [0, 2], count: 2) == nil)
+    #expect(ScheduleView.gone(known: [0, 1], owned: [], count: 0) == nil)
+    #expect(ScheduleView.isMoved(from: 3, to: 0) && !ScheduleView.isMoved(from: 3, to: 3))
+    #expect(!ScheduleView.isMoved(from: 3, to: -1), "nobody says where it stands")
+  }
 
   @Test func `a later request with the same key replaces the earlier one`() {
-    let row = ScheduleRow(offset: 11, due: 7_000, at: 150, isCancellation: false, identity: 3)
-    #expect(
-      ScheduleChange.request(due: 7_000, accepted: 150, identity: 3).verdict(
-        at: 11, over: Self.entry) == .store(row))
-    #expect(
-      ScheduleChange.request(due: 7_000, accepted: 150, identity: 3).verdict(at: 11, over: nil)
-        == .store(row))
+    let row = ScheduleRow(offset: 11, identity: 3, kind: .request(due: 7_000, written: 150))
+    let later = Self.request(due: 7_000, written: 150, identity: 3)
+    #expect(later.verdict(at: 11, over: Self.entry) == .store(row))
+    #expect(later.verdict(at: 11, over: nil) == .store(row))
   }
 
   @Test func `a record that was read before changes nothing`() {
     for change in [
-      ScheduleChange.request(due: 1, accepted: 1, identity: 1), .cancellation(at: 1, identity: 4),
+      Self.request(due: 1, written: 1, identity: 1), .cancellation(at: 1, identity: 4),
       .end(of: nil), .end(of: 99),
     ] {
       #expect(change.verdict(at: 10, over: Self.entry) == .ignore)
@@ -37,13 +49,11 @@ import Testing
       case .store(let row) = ScheduleChange.cancellation(at: 200, identity: 4).verdict(
         at: 20, over: Self.entry)
     else { return #expect(Bool(false)) }
-    #expect(row.isCancellation && row.at == 200 && row.due == 200 + ScheduleChange.cancellationKept)
-    let late = ScheduleChange.request(due: 9_000, accepted: 200, identity: 5)
-    #expect(late.verdict(at: 21, over: row) == .restore)
-    let anew = ScheduleChange.request(due: 9_000, accepted: 201, identity: 5)
-    #expect(
-      anew.verdict(at: 21, over: row)
-        == .store(ScheduleRow(offset: 21, due: 9_000, at: 201, isCancellation: false, identity: 5)))
+    let keptUntil = 200 + ScheduleChange.cancellationKept
+    #expect(row.kind == .cancellation(at: 200, keptUntil: keptUntil) && row.due == keptUntil)
+    #expect(Self.request(written: 200).verdict(at: 21, over: row) == .restore)
+    let anew = ScheduleRow(offset: 21, identity: 5, kind: .request(due: 9_000, written: 201))
+    #expect(Self.request(written: 201).verdict(at: 21, over: row) == .store(anew))
   }
 
   @Test func `a cancellation counts as of the canceller's clock, whatever that of its reader says`()
@@ -54,22 +64,23 @@ import Testing
       return #expect(Bool(false))
     }
     #expect(row.due == ScheduleChange.cancellationKept - 800)
-    let late = ScheduleChange.request(due: 9_000, accepted: min(190, -700), identity: 5)
-    #expect(late.verdict(at: 21, over: row) == .restore)
+    let late = ScheduleChange.request(
+      due: 9_000, accepted: 190, requeuedAt: nil, now: -700, isCaughtUp: true, identity: 5)
+    #expect(late == Self.request(written: -700) && late.verdict(at: 21, over: row) == .restore)
     // By then its clock was set.
-    let later = ScheduleChange.request(due: 9_000, accepted: 190, identity: 5)
-    #expect(later.verdict(at: 21, over: row) == .restore)
+    #expect(Self.request(written: 190).verdict(at: 21, over: row) == .restore)
   }
 
   @Test func `a request that is read again does not replace what was handed back of it`() {
     // Released at 300, handed back, and read again by an ingest that came after a crash; then the first one's end comes.
     let back = ScheduleChange.request(
-      due: 9_000, accepted: 100, identity: 2, requeue: Requeue(written: 100, at: 290))
-    guard case .store(var row) = back.verdict(at: 11, over: Self.entry) else {
+      due: 9_000, accepted: 100, requeuedAt: 290, now: 300, isCaughtUp: false, identity: 2)
+    guard case .store(let row) = back.verdict(at: 11, over: Self.entry) else {
       return #expect(Bool(false))
     }
-    row.at = 300
-    let again = ScheduleChange.request(due: 5_000, accepted: 100, identity: 1)
+    let requeue = Requeue(written: 100, at: 290)
+    #expect(row.kind == .handedBack(due: 9_000, requeue, read: 300))
+    let again = Self.request(due: 5_000, written: 100, identity: 1)
     #expect(again.verdict(at: 12, over: row) == .restore)
     #expect(ScheduleChange.end(of: 1).verdict(at: 13, over: row) == .restore)
     #expect(back.verdict(at: 14, over: row) != .restore)
@@ -78,8 +89,8 @@ import Testing
   @Test func `what was handed back last counts, whatever comes behind it`() {
     func back(_ written: Int64, at: Int64, identity: Int64) -> ScheduleChange {
       .request(
-        due: 9_000, accepted: written, identity: identity,
-        requeue: Requeue(written: written, at: at))
+        due: 9_000, accepted: written, requeuedAt: at, now: 300, isCaughtUp: false,
+        identity: identity)
     }
     guard case .store(let row) = back(100, at: 290, identity: 3).verdict(at: 12, over: Self.entry)
     else { return #expect(Bool(false)) }
@@ -88,11 +99,11 @@ import Testing
     #expect(back(100, at: 290, identity: 3).verdict(at: 14, over: row) != .restore)
     #expect(back(100, at: 291, identity: 4).verdict(at: 14, over: row) != .restore)
     // The request was replaced before it was handed back.
-    let replaced = ScheduleRow(offset: 11, due: 7_000, at: 150, isCancellation: false, identity: 5)
+    let replaced = ScheduleRow(offset: 11, identity: 5, kind: .request(due: 7_000, written: 150))
     #expect(back(100, at: 290, identity: 3).verdict(at: 12, over: replaced) == .restore)
     #expect(back(150, at: 290, identity: 3).verdict(at: 12, over: replaced) != .restore)
     var other = row
-    other.requeue = Requeue(written: 150, at: 200)
+    other.kind = .handedBack(due: 9_000, Requeue(written: 150, at: 200), read: 300)
     #expect(back(100, at: 290, identity: 3).verdict(at: 13, over: other) == .restore)
   }
 
@@ -107,19 +118,15 @@ import Testing
   }
 
   @Test func `the record of a campaign that is written again is not written once more`() {
-    let row = ScheduleRow(
-      offset: 10, due: ScheduleRow.never, at: 3, isCancellation: false, identity: 1)
+    func record(_ revision: Int64, identity: Int64) -> ScheduleChange {
+      .value(.campaign(revision: revision), identity: identity)
+    }
+    let row = ScheduleRow(offset: 10, identity: 1, kind: .campaign(revision: 3))
     // Another one of the same revision, by an owner that went on: the first one counts, and is written again behind it.
-    #expect(
-      ScheduleChange.campaign(revision: 3, identity: 2).verdict(at: 11, over: row) == .restore)
-    let again = ScheduleChange.campaign(revision: 3, identity: 1).verdict(at: 12, over: row)
-    #expect(
-      again
-        == .store(
-          ScheduleRow(
-            offset: 12, due: ScheduleRow.never, at: 3, isCancellation: false, identity: 1)))
-    #expect(
-      ScheduleChange.campaign(revision: 2, identity: 1).verdict(at: 13, over: row) == .restore)
+    #expect(record(3, identity: 2).verdict(at: 11, over: row) == .restore)
+    let again = ScheduleRow(offset: 12, identity: 1, kind: row.kind)
+    #expect(record(3, identity: 1).verdict(at: 12, over: row) == .store(again))
+    #expect(record(2, identity: 1).verdict(at: 13, over: row) == .restore)
   }
 
   @Test func `a tombstone of a release ends nothing that was written after the request`() {
@@ -154,7 +161,7 @@ import Testing
   /// crash between: what the topic says after compaction, and what the database says, are the same in the end.
   @Test func `the database and the compacted topic agree in the end, whatever is read again`() {
     let changes: [ScheduleChange] = [
-      .request(due: 5, accepted: 1, identity: 1), .request(due: 6, accepted: 3, identity: 2),
+      Self.request(due: 5, written: 1, identity: 1), Self.request(due: 6, written: 3, identity: 2),
       .cancellation(at: 2, identity: 3), .end(of: 1), .end(of: 2), .end(of: nil),
     ]
     for first in changes {

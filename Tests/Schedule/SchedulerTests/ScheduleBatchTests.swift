@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
+import Contract
 import Identity
+import Records
 import Schedule
 import Testing
 
@@ -34,5 +36,39 @@ import Testing
     var batch = batch([ScheduleChange](repeating: .end(of: nil), count: 20))
     batch.begin(now: 5_000)
     #expect(batch.isDue(now: 1_200, capacity: 100))
+  }
+
+  @Test func `a key that ended and has another entry in one batch has ended`() {
+    func job(_ offset: Int64, _ change: ScheduleChange) -> ScheduleJob {
+      ScheduleJob(
+        source: Source(topic: 0, partition: 0), offset: offset, key: "k".exact, change: change,
+        value: "")
+    }
+    let kind = ScheduleRow.Kind.request(due: 1, written: 1)
+    let request = ScheduleChange.value(kind, identity: 7)
+    let rows = ["k".exact: ScheduleRow(offset: 0, identity: 7, kind: kind)]
+    let again = ScheduleOutcome([job(1, .end(of: 7)), job(2, request)], over: rows)
+    #expect(again.ended.map(\.text) == ["k"] && again.removed.isEmpty)
+    #expect(again.stored.map(\.row.offset) == [2])
+    let rewritten = ScheduleOutcome([job(1, request), job(2, .end(of: 7))], over: rows)
+    #expect(rewritten.ended.isEmpty && rewritten.removed.map(\.text) == ["k"])
+  }
+
+  @Test func `a record that no database keeps as it is cannot be read`() throws {
+    func read(_ id: String, by: String = "ann") throws -> ScheduleJob {
+      let (key, value) = (Array("a:production:\(id)".utf8), Array("C1\t5\t\(by)\n".utf8))
+      return try key.withUnsafeBytes { key in
+        try value.withUnsafeBytes { value in
+          try ScheduleJob(
+            key, value, Source(topic: 0, partition: 0), 0, AudienceTopics(TopicNames()), now: 10,
+            isCaughtUp: true)
+        }
+      }
+    }
+    let longest = String(repeating: "x", count: ScheduleJob.longestKey - "a:production:".count)
+    #expect(try read(longest).key.utf8.count == ScheduleJob.longestKey)
+    #expect(throws: RecordError.self) { try read(longest + "x") }
+    #expect(throws: RecordError.self) { try read("1\0") }
+    #expect(throws: RecordError.self) { try read("1", by: "ann\0") }
   }
 }

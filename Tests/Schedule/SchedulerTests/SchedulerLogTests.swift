@@ -62,6 +62,41 @@ import Testing
     #expect(ingest.stop() == nil && second.stop() == nil)
   }
 
+  /// Keys are in other partitions then, and some of the old partitions are nobody's.
+  @Test(arguments: [(3, 1), (2, 5)])
+  func `what waits is sent once though the new topic has another number of partitions`(
+    _ before: Int, _ after: Int
+  ) throws {
+    let old = try SchedulerFixture(partitions: before)
+    let new = try SchedulerFixture(partitions: after)
+    let path = old.folder.file("a.db")
+    let due = WallClock.milliseconds() + 25_000
+    let oldIngest = try old.ingest()
+    let first = try old.scheduler(path)
+    let ids = (0..<60).map { "r\($0)" }
+    for id in ids { try old.request(id, sendAt: due) }
+    #expect(eventually(withinMilliseconds: 20_000) { first.counter("scheduled") == ids.count })
+    #expect(first.stop() == nil && oldIngest.stop() == nil)
+    let ingest = try new.ingest()
+    let second = try new.scheduler(path)
+    try expectEventually(withinMilliseconds: 20_000) {
+      Set(try new.readAll(new.names.schedule).map(\.key)).count == ids.count
+    }
+    #expect(second.stop() == nil)
+    // What was there before would be written and released once more by each that begins.
+    let third = try new.scheduler(path)
+    #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= ids.count })
+    #expect(eventually(withinMilliseconds: 10_000) { third.counter("loaded") == 0 })
+    #expect(third.counter("written_again") == 0)
+    let sent = try new.sent()
+    #expect(sent.map(\.id).sorted() == ids.sorted())
+    #expect(sent.allSatisfy { $0.at >= due })
+    #expect(ingest.stop() == nil && third.stop() == nil)
+    let store = try ScheduleStore(try TokenStore(path, now: 1))
+    #expect(try store.partitions() == (0..<Int32(after)).map { $0 })
+    #expect(try store.count((0..<5).map { $0 }) == 0)
+  }
+
   /// Ingest has gone on writing before the scheduler came.
   @Test func `what waits is sent though the new topic is as long as the one before`() throws {
     let (old, new) = (try SchedulerFixture(partitions: 1), try SchedulerFixture(partitions: 1))

@@ -183,8 +183,11 @@ import Testing
     let store = try ScheduleStore(TokenStore(database, now: 0))
     let entry = try #require(try store.entries(0, ["a.b:production:x"])["a.b:production:x"])
     var row = entry.row
-    #expect(row.due >= now + 300_000)
-    (row.due, row.at) = (row.due + 600_000, row.at + 600_000)
+    guard case .handedBack(let due, let requeue, let read) = row.kind else {
+      return #expect(Bool(false))
+    }
+    #expect(due >= now + 300_000)
+    row.kind = .handedBack(due: due + 600_000, requeue, read: read + 600_000)
     try store.put(0, [ScheduledEntry(key: entry.key, row: row, value: entry.value)])
     let second = try fixture.scheduler(database)
     #expect(try eventually(withinMilliseconds: 20_000) { try fixture.sent().count == 1 })

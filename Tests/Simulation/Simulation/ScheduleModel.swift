@@ -329,12 +329,13 @@ struct ScheduleDatabase {
     return found.min { $0.key < $1.key }.map { ($0.key, $0.value) }
   }
 
-  /// Entries that are due until a time and follow a place, in their order.
+  /// Entries that are on the topic, are due until a time and follow a place, in their order.
   func due(
     _ partition: Int, after: SchedulerModel.Machine.Place, through: Int64, limit: Int
   ) -> [(key: String, entry: Entry)] {
     let found = entries[partition].filter { key, entry in
-      entry.row.due <= through && (after.due, after.key.text) < (entry.row.due, key)
+      entry.row.offset >= 0 && entry.row.due <= through
+        && (after.due, after.key.text) < (entry.row.due, key)
     }
     let sorted = found.sorted { ($0.value.row.due, $0.key) < ($1.value.row.due, $1.key) }
     return sorted.prefix(limit).map { ($0.key, $0.value) }

@@ -189,11 +189,10 @@ final class SchedulerModel: GroupProcess {
   private func mendTimes(_ partition: Int, _ world: inout World) {
     let now = ownTime(world)
     for (key, entry) in world.schedule.databases[place].entries[partition] {
-      guard case .request(let work, _, _) = entry.value, entry.row.at > now + SendTime.tolerance
+      guard case .request(let work, _, _) = entry.value,
+        let kind = entry.row.kind.mended(due: world.schedule.works[work].sendAt, now: now)
       else { continue }
-      var row = entry.row
-      (row.due, row.at) = (world.schedule.works[work].sendAt, now)
-      world.schedule.databases[place].entries[partition][key] = .init(row: row, value: entry.value)
+      world.schedule.databases[place].entries[partition][key]!.row.kind = kind
     }
   }
 
@@ -240,8 +239,7 @@ final class SchedulerModel: GroupProcess {
       if case .end = change, let known = machine.row(Int32(partition), key.exact) { row = known }
       switch change.verdict(at: job.offset, over: row) {
       case .ignore: break
-      case .store(var row):
-        if case .request(_, _, .some) = job.record.value { row.at = job.clock }
+      case .store(let row):
         let entry = ScheduleDatabase.Entry(row: row, value: job.record.value!)
         world.schedule.databases[place].entries[partition][key] = entry
         machine.stored(machineEntry(partition, key, entry), bytes: 1)
@@ -263,13 +261,11 @@ final class SchedulerModel: GroupProcess {
     case .cancellation(let at):
       return .cancellation(at: at, keptFrom: min(at, job.clock), identity: value.identity)
     case .campaign(_, let progress):
-      return .campaign(revision: progress.revision, identity: value.identity)
+      return .value(.campaign(revision: progress.revision), identity: value.identity)
     case .request(let work, let accepted, let requeuedAt):
       return .request(
-        due: ScheduleView.release(
-          due: world.schedule.works[work].sendAt, requeuedAt: requeuedAt, now: job.clock,
-          isCaughtUp: job.isCaughtUp), accepted: min(accepted, job.clock), identity: value.identity,
-        requeue: requeuedAt.map { Requeue(written: accepted, at: $0) })
+        due: world.schedule.works[work].sendAt, accepted: accepted, requeuedAt: requeuedAt,
+        now: job.clock, isCaughtUp: job.isCaughtUp, identity: value.identity)
     }
   }
 
@@ -284,9 +280,9 @@ final class SchedulerModel: GroupProcess {
   // MARK: What is due
 
   private func act(_ world: inout World) {
-    guard restore(&world), writeAgain(&world) else { return }
-    if machine.hasClockGoneBack {
-      guard !isDown(world) else { return }
+    restore(&world)
+    guard writeAgain(&world) else { return }
+    if machine.hasClockGoneBack, !isDown(world) {
       for partition in machine.owned { mendTimes(Int(partition), &world) }
       machine.reload()
     }
@@ -348,12 +344,14 @@ final class SchedulerModel: GroupProcess {
   }
 
   /// Writes again what counts and would be dropped by compaction.
-  private func restore(_ world: inout World) -> Bool {
+  private func restore(_ world: inout World) {
     for repair in owed where machine.isCaughtUp(Int32(repair.partition)) {
-      guard !isDown(world), hasRoom(&world) else { return false }
+      guard !isDown(world), hasRoom(&world) else { return }
       owed.removeAll { $0.partition == repair.partition && $0.offset == repair.offset }
       let entry = world.schedule.databases[place].entries[repair.partition][repair.key]
-      guard let entry, entry.row.offset < repair.offset else {
+      guard let entry, entry.row.offset < repair.offset,
+        !machine.isEnding(Int32(repair.partition), repair.key.exact)
+      else {
         member.completed(repair.partition, epoch: member.epoch, repair.offset)
         continue
       }
@@ -361,7 +359,6 @@ final class SchedulerModel: GroupProcess {
         .record(.init(key: repair.key, value: entry.value), partition: repair.partition),
         .restored(partition: repair.partition, epoch: member.epoch, repair.offset), &world)
     }
-    return true
   }
 
   /// Writes what a new topic does not have; nothing is released before.

@@ -43,6 +43,21 @@ import Testing
     #expect(store.count == 1)
   }
 
+  @Test(.timeLimit(.minutes(1)))
+  func `many devices that come online one by one do not take the time of all for each`() {
+    var store = NotificationStore()
+    let tokens = (0..<30_000).map { "\($0)" }
+    for (number, token) in tokens.enumerated() {
+      _ = store.accept(push(UInt64(number), token: token), state: .offline, GatewayRules())
+    }
+    var wrong = 0
+    for (number, token) in tokens.enumerated() {
+      let given = store.release(Array(token.utf8), now: Self.now)
+      if given.map(\.id.id.low) != [UInt64(number)] { wrong += 1 }
+    }
+    #expect(wrong == 0 && store.count == 0)
+  }
+
   @Test func `one for each collapse id, if the rules say so`() {
     var rules = GatewayRules()
     rules.storedNotifications = .perCollapseID

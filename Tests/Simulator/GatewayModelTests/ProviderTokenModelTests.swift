@@ -36,6 +36,15 @@ import Testing
     #expect(judge(&binding, 2, minute: 21) == .accepted)
   }
 
+  @Test(arguments: [Int64.min, Int64.min + 1, Int64.max])
+  func `an issue time that is no time is refused`(issuedAt: Int64) {
+    var binding = ConnectionBinding()
+    let verdict = binding.judge(
+      SignedToken(identity: 1, issuedAt: issuedAt), of: key, .production, GatewayRules(),
+      now: Self.start)
+    #expect(verdict == .refused(.invalidProviderToken))
+  }
+
   @Test func `token: only the new token is refused`() {
     var rules = GatewayRules()
     rules.tokenUpdateRule = .token

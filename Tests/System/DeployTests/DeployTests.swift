@@ -89,11 +89,15 @@ import WebhookDelivery
     }
   }
 
-  @Test func `units and example settings name the same files`() throws {
-    let unit = try text("systemd/martlet-feedback.service")
-    let database = try #require(unit.firstRange(of: "MARTLET_DATABASE=%S/"))
-    let path = unit[database.upperBound...].prefix { $0 != "\n" }
-    #expect(try text("feedback.properties").contains("database = /var/lib/\(path)"))
+  /// Of a unit's variable and a line of the settings the variable would win: `database` is the operator's to set.
+  @Test func `example settings put each database into the folder that its unit makes`() throws {
+    for (name, file) in [("feedback", "tokens"), ("scheduler", "schedule")] {
+      let unit = try text("systemd/martlet-\(name).service")
+      #expect(unit.contains("\nStateDirectory=martlet-\(name)\n"))
+      #expect(!unit.contains("MARTLET_DATABASE"))
+      let line = "\ndatabase = /var/lib/martlet-\(name)/\(file).sqlite\n"
+      #expect(try text("\(name).properties").contains(line))
+    }
   }
 
   @Test func `the list of topics is the one in the code`() throws {

@@ -243,6 +243,21 @@ import Testing
     #expect(bench.now - start == 600_000)
   }
 
+  @Test func `the wait that the endpoint asks for holds though it accepts what was under way`() {
+    var bench = Bench([Self.a, Self.b])
+    bench.add(0)
+    bench.add(0, of: Self.b)
+    bench.pass(1_000)
+    #expect(bench.send()?.source == Self.a)
+    #expect(bench.send()?.source == Self.b)
+    bench.answer(429, retryAfter: 60_000)
+    #expect(bench.answer(200, Self.b) == [0])
+    bench.pass(59_999)
+    #expect(bench.next() == nil)
+    bench.pass(1)
+    #expect(bench.send()?.source == Self.a)
+  }
+
   @Test func `a batch that is too large is sent in halves, a single event that is too large fails`()
   {
     var bench = Bench()

@@ -68,6 +68,9 @@ public enum BrokerCommand: Service {
     public init() {}
 
     public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+      guard portNumber + brokers - 1 <= 65_535 else {
+        throw values.error("port", "leaves no port for broker \(brokers)")
+      }
       lanes = try Lanes(values)
       topics = try PartitionCounts.specifications(names, values)
       if let file = usersFile { access = try BrokerCommand.access(file, values) }
@@ -110,7 +113,8 @@ public enum BrokerCommand: Service {
       }
       defer { withExtendedLifetime(control) {} }
       if let control, let host = settings.control?.host {
-        context.log(LabLog.faultInterface, ["url": "http://\(host):\(control.port)"])
+        let address = Endpoint(host: host, port: control.port)
+        context.log(LabLog.faultInterface, ["url": "http://\(address)"])
       }
       StandardOutput.line(broker.bootstrap)
       if let file = settings.addressFile {

@@ -114,8 +114,9 @@ public struct KeyFolder: Sendable {
     let checking = credentials.map {
       JSONValue.object(entry($0, "public_key_file", publicKeyName($0)))
     }
-    try File.write(self.credentials, (["credentials": .array(signing)] as JSONValue).text + [10])
     try File.write(gatewayKeys, (["keys": .array(checking)] as JSONValue).text + [10])
+    // The last file: if it exists, the others do.
+    try File.write(self.credentials, (["credentials": .array(signing)] as JSONValue).text + [10])
   }
 
   private func entry(_ credential: Credential, _ name: String, _ file: String) -> JSONObject {

@@ -175,7 +175,8 @@ public final class LocalPipeline {
     for folder in [plan.folder, "\(plan.folder)/logs"] { try File.makeFolder(folder) }
     try DiskRoom(plan.folder).demand()
     lock = try FolderLock(plan.folder)
-    if !File.exists(keys.credentials) { try keys.generate(plan.credentials) }
+    // Without credentials the other files are those of a start that was killed.
+    if !File.exists(keys.credentials) { try keys.generate(plan.credentials, overwrite: true) }
   }
 
   private func startBroker() throws {

@@ -142,9 +142,11 @@ public enum UpCommand: Command {
     guard let first = missing.first else { return }
     let more = missing.count == 1 ? "" : " and \(missing.count - 1) more"
     let prefix = names.prefix == TopicNames.defaultPrefix ? "" : " --topic-prefix \(names.prefix)"
+    let lanes =
+      names.lanes == .standard ? "" : " --lanes \(names.lanes.texts.joined(separator: ","))"
     throw ServiceFailure(
       "the cluster at \(configuration.bootstrap) lacks the topic \(first)\(more): martlet topics create"
-        + " --kafka \(configuration.bootstrap)\(prefix) creates them")
+        + " --kafka \(configuration.bootstrap)\(prefix)\(lanes) creates them")
   }
 
   /// Works until a stop is requested.

@@ -50,6 +50,11 @@ final class AudienceFile {
     _ body: (Int, Result<[UInt8], DeviceToken.Problem>) throws(ServiceFailure) -> Bool
   ) throws(ServiceFailure) {
     let source = try LineSource(path) { [context] in context.signals.isStopping }
+    guard source.totalBytes != nil else {
+      throw ServiceFailure(
+        "\(path) is no regular file, and is read twice: write the tokens to one; the campaign was not started"
+      )
+    }
     var number = 0
     while let line = try source.next() {
       if context.signals.isStopping { throw stopped }

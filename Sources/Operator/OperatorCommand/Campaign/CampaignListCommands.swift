@@ -58,7 +58,7 @@ public enum CampaignListCommand: Command {
   private static func show(
     _ name: CampaignName, _ settings: Settings, _ context: ServiceContext, _ now: Int64
   ) throws(ServiceFailure) {
-    let found = try CampaignReading.all(settings.database, context) { campaign in
+    let found = try CampaignReading.all(settings.database, named: name.name, context) { campaign in
       name.isOne(campaign.key)
         ? (campaign.key, JSONValue.object(campaign.standing(now: now, isPaused: nil)).text) : nil
     }
@@ -73,18 +73,17 @@ public enum CampaignListCommand: Command {
 }
 
 enum CampaignReading {
-  /// Calls `body` for each campaign of the database, newest first, and returns the results. Unreadable campaigns are
-  /// skipped, and those on which this command has crashed twice.
+  /// Calls `body` for each campaign of the database, and returns the results, the newest campaign's first. Unreadable
+  /// campaigns are skipped, and those on which this command has crashed twice.
+  ///
+  /// - Parameter name: Only campaigns of this name; nil for all.
   static func all<Result>(
-    _ database: String, _ context: ServiceContext, _ body: (CampaignRecord) -> Result?
+    _ database: String, named name: String? = nil, _ context: ServiceContext,
+    _ body: (CampaignRecord) -> Result?
   ) throws(ServiceFailure) -> [Result] {
-    let entries = try orFail {
-      let reader = try TokenStoreReader(database)
-      return try reader.whileScheduleIsComplete { () throws(StoreError) in try reader.campaigns() }
-    }
     let inHand = StoredInHand(TopicNames().schedule, context)
     var found: [(at: Int64, key: String, result: Result)] = []
-    for entry in entries {
+    func take(_ entry: ScheduledEntry) {
       let one = inHand.work(on: entry.row.identity, key: entry.key.text) {
         () -> (at: Int64, key: String, result: Result)? in
         guard let campaign = CampaignRecord(stored: entry.value), let result = body(campaign) else {
@@ -93,6 +92,15 @@ enum CampaignReading {
         return (campaign.at, "\(campaign.key)", result)
       }
       if let one { found.append(one) }
+    }
+    try orFail {
+      let reader = try TokenStoreReader(database)
+      try reader.whileScheduleIsComplete { () throws(StoreError) -> Void in
+        guard let name else { return try reader.forEachCampaign { take($0) } }
+        for entry in try reader.campaigns(withPrefix: CampaignKey.prefix(ofName: name)) {
+          take(entry)
+        }
+      }
     }
     return found.sorted { ($1.at, $1.key) < ($0.at, $0.key) }.map(\.result)
   }

@@ -78,9 +78,11 @@ final class CampaignLookup {
 
   deinit { table?.close() }
 
-  /// All campaigns in their current state.
-  func campaigns() throws(ServiceFailure) -> [CampaignRecord] {
-    guard let table else { return try CampaignReading.all(database ?? "", context) { $0 } }
+  /// All campaigns in their current state, or at least those of a name.
+  func campaigns(named name: String? = nil) throws(ServiceFailure) -> [CampaignRecord] {
+    guard let table else {
+      return try CampaignReading.all(database ?? "", named: name, context) { $0 }
+    }
     try table.readToEnd(
       context, undone: "nothing was changed", forget: { found = [:] }, { note($0) })
     return found.values.map(\.record)
@@ -114,9 +116,8 @@ final class CampaignLookup {
   ) throws(ServiceFailure) -> CampaignRecord? {
     let limit = TimeLimit(milliseconds: time)
     while limit.left > 0 {
-      if let campaign = try campaigns().first(where: { $0.key == key }), isWanted(campaign) {
-        return campaign
-      }
+      let campaign = try campaigns(named: key.name).first { $0.key == key }
+      if let campaign, isWanted(campaign) { return campaign }
       if database != nil { usleep(100_000) }
     }
     return nil

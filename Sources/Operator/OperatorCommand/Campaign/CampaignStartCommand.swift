@@ -36,8 +36,8 @@ public enum CampaignStartCommand: Command {
     + " until martlet-scheduler has the campaign, and fails if the app has a campaign of the name. Another app's of the same name is another campaign."
   private static let tokens = SettingKey<String?>.path(
     "tokens", placeholder: "FILE",
-    "A file of device tokens, one a line, in place of an audience. Each line is checked first; then they are written to"
-      + " push.audiences, and the campaign starts.")
+    "A regular file of device tokens, one a line, in place of an audience. Each line is checked first; then they are"
+      + " written to push.audiences, and the campaign starts.")
   public static let table = SettingTable(
     [
       CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting,
@@ -160,7 +160,7 @@ public enum CampaignStartCommand: Command {
   private static func isKnown(
     _ campaign: CampaignRecord, _ database: String, _ context: ServiceContext
   ) throws(ServiceFailure) -> Bool {
-    let known = try CampaignReading.all(database, context) { known in
+    let known = try CampaignReading.all(database, named: campaign.name, context) { known in
       known.key == campaign.key ? known : nil
     }
     guard let known = known.first else { return false }

@@ -46,7 +46,7 @@ public enum ConsoleCommand: Command {
           HTTPRoute("GET", "/status.json") { _ in ConsolePage.unstored(.json(follower.json)) }
         ])
       defer { withExtendedLifetime(server) {} }
-      context.log(OperatorLog.console, ["url": "http://\(host):\(server.port)"])
+      context.log(OperatorLog.console, ["url": "http://\(Endpoint(host: host, port: server.port))"])
       context.reportReady()
       follower.run(context)
     } catch {

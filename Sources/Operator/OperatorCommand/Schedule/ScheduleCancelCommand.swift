@@ -6,6 +6,7 @@ import Glibc
 import Identity
 import Kafka
 import Records
+import Schedule
 public import ServiceKit
 public import Settings
 import Store
@@ -50,6 +51,11 @@ public enum ScheduleCancelCommand: Command {
     switch known {
     case .request(let request):
       let due = Timestamp.text(milliseconds: request.due)
+      // The schedule has a request for some seconds after it was sent.
+      guard cancellation.at <= request.due - notice else {
+        throw ServiceFailure(
+          "\(settings.key) may have been sent: its time is \(due). The cancellation is written")
+      }
       StandardOutput.line("cancelled \(settings.key), which waited for \(due)")
     case .cancellation(let earlier):
       let (time, by) = (Timestamp.text(milliseconds: earlier.at), TerminalText.plain(earlier.by))
@@ -60,6 +66,9 @@ public enum ScheduleCancelCommand: Command {
       )
     }
   }
+
+  /// What is cancelled so long before its time, in milliseconds, is not sent.
+  private static let notice: Int64 = 2_000
 
   /// What the schedule has for the request; nil if nothing.
   private static func known(
@@ -76,13 +85,23 @@ public enum ScheduleCancelCommand: Command {
   ) throws(ServiceFailure) -> ScheduleRecord? {
     let key = settings.key.bytes
     var found: ScheduleRecord?
+    var identity: Int64?
     let table = try orFail {
       try KafkaTable(cluster.configuration, topic: settings.cluster.names.schedule)
     }
     defer { table.close() }
     func note(_ record: KafkaRecord) {
       guard record.key.elementsEqual(key) else { return }
-      found = record.value.baseAddress == nil ? nil : try? ScheduleRecord(record.value)
+      guard record.value.baseAddress != nil else {
+        // That of a request which was sent leaves the one that has replaced it meanwhile.
+        let ends = record.header(named: ScheduleRecord.endsHeader).flatMap {
+          Int64(String(decoding: $0, as: UTF8.self))
+        }
+        if ends == nil || ends == identity { found = nil }
+        return
+      }
+      found = try? ScheduleRecord(record.value)
+      identity = ScheduleRow.identity(of: record.value)
     }
     try table.readToEnd(context, undone: "nothing was cancelled", forget: { found = nil }, note)
     return found

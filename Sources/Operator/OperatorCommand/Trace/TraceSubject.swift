@@ -20,6 +20,10 @@ struct TraceSubject {
   let wanted: Wanted
   /// The spellings that a record may use.
   private let spellings: [[UInt8]]
+  /// Whether records may have the id, or one of those that were found, in other spellings: they keep a caller's escapes,
+  /// such as `\/` and `\u00fc`.
+  private let mayBeEscaped: Bool
+  private var mayAskEscaped = false
   /// The ids of the requests that the found notifications came from.
   private(set) var requestIDs: Set<ExactText> = []
   private var requestSpellings: [[UInt8]] = []
@@ -29,8 +33,19 @@ struct TraceSubject {
   init(_ wanted: Wanted) {
     self.wanted = wanted
     switch wanted {
-    case .id(let id): spellings = Self.spellings(id.text)
-    case .token(let digits): spellings = [Array(digits.utf8)]
+    case .id(let id):
+      (spellings, mayBeEscaped) = (Self.spellings(id.text), !Self.isPlain(id.text))
+    case .token(let digits): (spellings, mayBeEscaped) = ([Array(digits.utf8)], false)
+    }
+  }
+
+  /// Whether the text has only characters that nobody escapes.
+  private static func isPlain(_ text: String) -> Bool {
+    text.utf8.allSatisfy { byte in
+      switch byte {
+      case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+      default: "-._: ".utf8.contains(byte)
+      }
     }
   }
 
@@ -51,16 +66,20 @@ struct TraceSubject {
     }
     requestIDs.insert(id)
     requestSpellings += Self.spellings(id.text)
+    if !Self.isPlain(id.text) { mayAskEscaped = true }
   }
 
-  /// Whether these bytes contain the subject.
+  /// Whether these bytes contain the subject, or escapes in which it may stand.
   func isNamed(in bytes: UnsafeRawBufferPointer) -> Bool {
-    spellings.contains { bytes.holds($0) }
+    spellings.contains { bytes.holds($0) } || (mayBeEscaped && bytes.holds(Self.backslash))
   }
+
+  private static let backslash = [UInt8(ascii: "\\")]
 
   /// Whether these bytes contain the subject or a request that it came from.
   func isNamedOrAsked(in bytes: UnsafeRawBufferPointer) -> Bool {
     isNamed(in: bytes) || requestSpellings.contains { bytes.holds($0) }
+      || (mayAskEscaped && bytes.holds(Self.backslash))
   }
 
   /// Whether a notification with these ids is the subject: the bytes alone may match by chance.

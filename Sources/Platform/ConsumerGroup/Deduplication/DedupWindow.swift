@@ -154,7 +154,7 @@ public struct DedupWindow: Sendable {
     let index = table[found].index
     takeOut(found)
     let newest = (cursor == 0 ? capacity : cursor) - 1
-    if newest != index, ring[newest] != Self.free {
+    if newest != index, !isFree(newest) {
       let hash = Self.hash(of: ring[newest])
       table[place(of: ring[newest], hash)] = Place(hash: hash, index: index)
       ring[index] = ring[newest]
@@ -166,8 +166,7 @@ public struct DedupWindow: Sendable {
     return true
   }
 
-  /// Frees an id, so that its next record is not a duplicate. Its place in the ring is kept, with an id that no record
-  /// has.
+  /// Frees an id, so that its next record is not a duplicate. Its place in the ring is kept.
   public mutating func free(_ id: NotificationID) {
     let found = place(of: id, Self.hash(of: id))
     guard !table[found].isEmpty else { return }
@@ -177,8 +176,16 @@ public struct DedupWindow: Sendable {
     ring[index] = Self.free
   }
 
-  /// Stands in the ring for an id that was freed; it is not in the table.
+  /// Stands in the ring for an id that was freed.
   private static let free = NotificationID(high: .max, low: .max)
+
+  /// True if the id at this place of the ring was freed. A record may have the id that stands for that: then the table
+  /// has its place.
+  private func isFree(_ index: Int) -> Bool {
+    guard ring[index] == Self.free else { return false }
+    let known = table[place(of: Self.free, Self.hash(of: Self.free))]
+    return known.isEmpty || known.index != index
+  }
 
   /// Calls `body` with each id, the oldest first.
   public func visit(_ body: (NotificationID, _ payload: UInt16) -> Void) {
@@ -193,14 +200,14 @@ public struct DedupWindow: Sendable {
     let first = cursor - wanted + capacity
     for step in 0..<wanted {
       let index = (first + step) % capacity
-      if ring[index] != Self.free { body(ring[index], payloads[index]) }
+      if !isFree(index) { body(ring[index], payloads[index]) }
     }
   }
 
   /// Removes the id under the cursor (the oldest one, in a full window) from the table.
   private mutating func forgetOldest() {
     hasForgotten = true
-    guard ring[cursor] != Self.free else {
+    guard !isFree(cursor) else {
       count -= 1
       return
     }

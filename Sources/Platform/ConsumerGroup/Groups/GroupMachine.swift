@@ -160,6 +160,9 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
       return last.isEmpty ? nil : .commitLast(last)
     case .unassign(let isAwaited):
       watch?.unassigned()
+      // Of offsets that are kept here nobody takes over what was not committed, and a later commit would set back the
+      // group's own.
+      if !names.isEmpty { commits.removeAll() }
       (doubted, stepsBack, names) = ([], [:], [:])
       book.removeAll()
       return .unassign(isAwaited: isAwaited, isOver: steps.isEmpty || steps == [.retire])

@@ -29,7 +29,8 @@ public struct CertificateBook: Sendable {
   public internal(set) var apps = AppTable()
   /// The apps of all certificates, expired ones included.
   private var known = AppTable()
-  /// When the next certificate expires, in seconds since the epoch.
+  /// When the last certificate has expired, and when the next one does, in seconds since the epoch.
+  private var lastExpiry = Int64.min
   private var nextExpiry = Int64.max
 
   /// - Parameter now: seconds since the epoch.
@@ -63,7 +64,8 @@ public struct CertificateBook: Sendable {
   /// - Parameter now: seconds since the epoch.
   /// - Returns: true when some app may now resolve differently.
   public mutating func refresh(now: Int64) -> Bool {
-    guard now >= nextExpiry else { return false }
+    // A clock that was set back makes certificates valid again.
+    guard now >= nextExpiry || now < lastExpiry else { return false }
     rebuild(now: now)
     return true
   }
@@ -87,6 +89,7 @@ public struct CertificateBook: Sendable {
 
   private mutating func rebuild(now: Int64) {
     let valid = entries.indices.filter { entries[$0].expiresAt > now }
+    lastExpiry = entries.map(\.expiresAt).filter { $0 <= now }.max() ?? .min
     nextExpiry = valid.map { entries[$0].expiresAt }.min() ?? .max
     apps = AppTable()
     let ranked = valid.sorted {

@@ -35,15 +35,15 @@ extension DestinationHealth {
     public var response: GatewayResponse
     /// The hash of its push's bundle id.
     public var app: UInt64
-    /// When that was sent, in milliseconds since the epoch.
-    public var sentAt: Int64
+    /// When that was sent, in monotonic milliseconds.
+    public var sentAt: UInt64
     /// Milliseconds that it asked to wait, 0 if it did not.
     public var retryAfter: UInt64
     /// The connection that it came on.
     public var place: AnsweringConnection
 
     public init(
-      _ response: GatewayResponse, app: UInt64, sentAt: Int64, retryAfter: UInt64 = 0,
+      _ response: GatewayResponse, app: UInt64, sentAt: UInt64, retryAfter: UInt64 = 0,
       on place: AnsweringConnection
     ) {
       self.response = response
@@ -92,8 +92,8 @@ extension DestinationHealth {
     public var cause: RetryPolicy.Cause
     /// The retry topic that it came from; nil from a lane.
     public var cameFrom: RetryTier?
-    /// When it first failed, in milliseconds since the epoch.
-    public var failingSince: Int64
+    /// When it first failed, in monotonic milliseconds.
+    public var failingSince: UInt64
     /// When it is of no more use, in milliseconds since the epoch; `.max` for never.
     public var expiresAt: Int64
     /// Milliseconds that the answer asked to wait, 0 if it did not.
@@ -106,7 +106,7 @@ extension DestinationHealth {
     public var isOfCredential = false
 
     public init(
-      _ life: PushLife, _ cause: RetryPolicy.Cause, cameFrom: RetryTier?, failingSince: Int64,
+      _ life: PushLife, _ cause: RetryPolicy.Cause, cameFrom: RetryTier?, failingSince: UInt64,
       expiresAt: Int64, retryAfter: Int64, hasMetFault: Bool, isLost: Bool
     ) {
       self.life = life

@@ -191,15 +191,15 @@ public struct DestinationHealth: Sendable {
 
   /// A push of the app was accepted.
   ///
-  /// - Parameter sentAt: when it was sent, in milliseconds since the epoch.
-  public mutating func served(app: UInt64, sentAt: Int64) {
+  /// - Parameter sentAt: when it was sent, in monotonic milliseconds.
+  public mutating func served(app: UInt64, sentAt: UInt64) {
     works(sentAt: sentAt)
     if hasRefusedApps { serves(app) }
   }
 
   /// A push that was sent then was answered, and the destination works.
   @inline(__always)
-  mutating func works(sentAt: Int64) {
+  mutating func works(sentAt: UInt64) {
     watch.succeeded(sentAt: sentAt)
     if connects.isFailing { isServedMeanwhile = true }
     if !breaker.isClosed {

@@ -16,7 +16,7 @@ import Waiting
 ///
 /// A failure is an answer 5xx or one that is not of APNs, and, once for each connection and moment, requests without an answer, streams
 /// refused unprocessed, and a connection lost or not made. An answer about a push (200, 4xx) is a success.
-/// Times are monotonic milliseconds, but for when pushes were sent.
+/// Times are monotonic milliseconds.
 public struct OutageWatch: Sendable {
   /// The state of the destination.
   public enum State: Sendable, Equatable {
@@ -58,9 +58,8 @@ public struct OutageWatch: Sendable {
   public private(set) var outages: UInt64 = 0
   /// Closed and no failure since the last success: nothing to ask or note.
   public internal(set) var isUndisturbed = true
-  /// When the push was sent that was sent last of those with an answer about them, in milliseconds since the
-  /// epoch.
-  public internal(set) var workedAt = Int64.min
+  /// When the push was sent that was sent last of those with an answer about them.
+  public internal(set) var workedAt: UInt64 = 0
 
   /// - Parameters: the shortest and the longest pause between two probes, in milliseconds.
   public init(shortest: UInt64 = 1_000, longest: UInt64 = 30_000) {
@@ -81,15 +80,15 @@ public struct OutageWatch: Sendable {
 
   /// True if a push that just failed is kept, and its attempt not counted.
   ///
-  /// - Parameter failingSince: when it first failed, in milliseconds since the epoch.
-  public func keeps(_ life: PushLife, failingSince: Int64) -> Bool {
+  /// - Parameter failingSince: when it first failed.
+  public func keeps(_ life: PushLife, failingSince: UInt64) -> Bool {
     // Without a bound one undeliverable push would end each recovery of a quiet destination.
     isHolding && (life.spared < Self.mostSpared || !works(since: failingSince))
   }
 
-  /// True if the destination has answered a push that was sent after this time (milliseconds since the epoch). Answers
-  /// to what was sent before, which may come long after, say nothing about an outage that began then.
-  public func works(since time: Int64) -> Bool { workedAt > time }
+  /// True if the destination has answered a push that was sent after this time. Answers to what was sent before, which
+  /// may come long after, say nothing about an outage that began then.
+  public func works(since time: UInt64) -> Bool { workedAt > time }
 
   /// Pushes that may be open now.
   ///
@@ -119,8 +118,8 @@ public struct OutageWatch: Sendable {
 
   /// The destination answered a push with something other than its own failure.
   ///
-  /// - Parameter sentAt: when the push was sent, in milliseconds since the epoch.
-  public mutating func succeeded(sentAt: Int64) {
+  /// - Parameter sentAt: when the push was sent.
+  public mutating func succeeded(sentAt: UInt64) {
     if sentAt > workedAt { workedAt = sentAt }
     if !isUndisturbed { recovered() }
   }

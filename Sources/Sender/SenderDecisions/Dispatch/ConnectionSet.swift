@@ -311,7 +311,7 @@ struct ConnectionSet: Sendable {
       health.connectionAccepted(app: app, at: connections[index].address)
     }
     connections[index].accepted(&turn)
-    health.served(app: app, sentAt: sentAt)
+    health.served(app: app, sentAt: turn.monotonic(of: sentAt))
   }
 
   /// A push was accepted that had been refused elsewhere: if that was with the same token, the address was at fault. It
@@ -339,7 +339,8 @@ struct ConnectionSet: Sendable {
     let place = connections[index].place(of: push, newest: token.newest)
     let reaction = health.answered(
       DestinationHealth.Answer(
-        response, app: push.app, sentAt: push.sentAt, retryAfter: retryAfter, on: place),
+        response, app: push.app, sentAt: turn.monotonic(of: push.sentAt), retryAfter: retryAfter,
+        on: place),
       now: turn.now, random: turn.chance())
     connections[index].answered(
       status: response.isForeign ? 0 : response.status, reaction.connection, &turn)

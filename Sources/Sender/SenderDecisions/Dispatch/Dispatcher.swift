@@ -176,10 +176,16 @@ extension Dispatcher {
   }
 
   private mutating func goOn(with slot: UInt32, _ failed: Pool.Failed, of pool: Int32) {
-    switch failed {
-    case .nothing: break
-    case .inLine: pools.touch(pool)
-    case .routesAgain: route(slot)
+    guard case .goesAgain(let isLast) = failed else { return }
+    if !pools[pool].isRetired,
+      credentials.credential(for: work.pushes[slot]) == pools[pool].credential
+    {
+      pools[pool].requeue(slot, isLast: isLast, &work)
+      pools.touch(pool)
+    } else {
+      // The credential has gone while the push was open, or serves other apps now.
+      work.tell(slot) { $0.leavePool() }
+      route(slot)
     }
   }
 

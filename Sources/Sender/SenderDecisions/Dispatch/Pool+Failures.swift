@@ -25,10 +25,8 @@ extension Pool {
   /// The step that is left for a push that failed.
   enum Failed {
     case nothing
-    /// It is in line again.
-    case inLine
-    /// It is to be routed again: the pool is retired.
-    case routesAgain
+    /// It goes into line again: at its head, or behind the others.
+    case goesAgain(isLast: Bool)
   }
 
   /// Notes a failure, unless that is the push's end: true if it is.
@@ -45,10 +43,8 @@ extension Pool {
       return true
     }
     if failure.cause != .unprocessed {
-      let (now, wall) = (work.turn.now, work.turn.wall)
-      work.tell(slot) {
-        $0.noteFailure(on: connectionSet.connections[index], now: now, wall: wall)
-      }
+      let now = work.turn.now
+      work.tell(slot) { $0.noteFailure(on: connectionSet.connections[index], now: now) }
     }
     if failure.isOfAddress {
       work.tell(slot) { $0.noteRefusal(token: connectionSet.connections[index].token) }
@@ -67,13 +63,13 @@ extension Pool {
     case .keep:
       spare(slot, failure, &work)
       // Behind the others: if it is this push that fails, another one finds out that the destination works.
-      return requeue(slot, isLast: !failure.isOfAddress, &work)
+      return .goesAgain(isLast: !failure.isOfAddress)
     case .pause(let tier):
       spare(slot, failure, &work)
       work.park(slot, tier, .failure(failure.answer))
     case .now(let counts):
       work.turn.count(counts ? .resentAmbiguous : .resentUnprocessed)
-      return requeue(slot, isLast: false, &work)
+      return .goesAgain(isLast: false)
     case .tier(let tier): work.park(slot, tier, .failure(failure.answer))
     case .deadLetter:
       work.deadLetter(slot, .retriesExhausted, .retries, failure.answerOfAPNs)

@@ -78,18 +78,21 @@ struct Pool: Sendable {
   /// - Returns: whether it waits for room.
   mutating func lookAfter(room: Int, _ work: inout Workload) -> Bool {
     lookAt = work.turn.now + Self.calmInterval
-    let room = connectionSet.watch(room: room, &work.turn)
+    // The searches of a pool that is out of service try no further address.
+    let room = connectionSet.watch(room: isRetired ? 0 : room, &work.turn)
     if !heldForConnection.isEmpty { bringBack(work) }
-    let awaitsRoom = maintain(room: room, &work.turn)
+    let awaitsRoom = maintain(room: room, &work)
     dispatch(&work)
     return awaitsRoom
   }
 
   /// - Returns: whether it waits for room.
-  mutating func maintain(room: Int, _ turn: inout Turn) -> Bool {
-    !isRetired
-      && connectionSet.maintain(
-        (isWaiting: !isIdle, wantsOtherConnection: !heldForConnection.isEmpty), room: room, &turn)
+  mutating func maintain(room: Int, _ work: inout Workload) -> Bool {
+    // What a loop that stops would look up is not connected to any more.
+    guard !isRetired, !work.partitions.isStopping else { return false }
+    return connectionSet.maintain(
+      (isWaiting: !isIdle, wantsOtherConnection: !heldForConnection.isEmpty), room: room, &work.turn
+    )
   }
 
   /// Something has changed.
@@ -189,12 +192,13 @@ struct Pool: Sendable {
     queue.removeAll { work.pushes[$0].isExpired(at: work.turn.wall) }
   }
 
-  /// Takes the pushes in line out that another credential serves, or none.
+  /// Takes the waiting pushes out that another credential serves, or none.
   mutating func removeUnserved(
     by credential: PoolCredential, _ credentials: borrowing Credentials,
     _ work: borrowing Workload
   ) -> [UInt32] {
     queue.removeAll { credentials.credential(for: work.pushes[$0]) != credential }
+      + heldForConnection.removeAll { credentials.credential(for: work.pushes[$0]) != credential }
   }
 
   /// The number of further pushes of a class that would be sent now; negative when more wait than that.
@@ -378,16 +382,12 @@ struct Pool: Sendable {
   }
 
   /// Puts a push back in line for another try, at the head or behind the others.
-  mutating func requeue(
-    _ slot: UInt32, isLast: Bool, _ work: inout Workload
-  ) -> Failed {
-    if isRetired { return .routesAgain }
+  mutating func requeue(_ slot: UInt32, isLast: Bool, _ work: inout Workload) {
     work.tell(slot) { $0.waits() }
     if isLast {
       queue.append(slot, work.pushes[slot].life.sendClass)
     } else {
       queue.prepend(slot, work.pushes[slot].life.sendClass)
     }
-    return .inLine
   }
 }

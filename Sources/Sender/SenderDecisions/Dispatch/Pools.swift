@@ -176,7 +176,7 @@ struct Pools: Sendable {
   private mutating func giveRoom(_ work: inout Workload) {
     while let pool = budget.next(taken: taken) {
       let room = budget.room(taken: taken, isNext: true)
-      if tell(pool, &work, { $0.maintain(room: room, &$1.turn) }) { budget.wait(pool) }
+      if tell(pool, &work, { $0.maintain(room: room, &$1) }) { budget.wait(pool) }
     }
     guard budget.isAwaited else { return }
     work.turn.count(.waitsForRoom)

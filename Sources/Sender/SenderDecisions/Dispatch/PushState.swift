@@ -27,8 +27,8 @@ public struct PushState: Sendable {
     var address: PeerAddress?
     /// Monotonic milliseconds of that.
     var at: UInt64 = 0
-    /// Time of day when it first failed, in milliseconds; of use once it did.
-    var since: Int64 = 0
+    /// When it first failed, in monotonic milliseconds; of use once it did.
+    var since: UInt64 = 0
     /// A server's fault was its answer since it was taken.
     var hasMetFault = false
     /// The token (as its pool numbers them) with which it was refused at `address`, although another one may accept it;
@@ -131,7 +131,6 @@ public struct PushState: Sendable {
   mutating func hold() { life.hold() }
   mutating func resume() { life.resume() }
   mutating func waits() { life.wait() }
-  mutating func leaveLine() { life.leaveLine() }
   mutating func end() { life.end() }
 
   // MARK: Its state
@@ -256,11 +255,11 @@ public struct PushState: Sendable {
   mutating func timeOut() { life.timeOut() }
 
   /// A send of it failed.
-  mutating func noteFailure(on connection: borrowing Connection, now: UInt64, wall: Int64) {
+  mutating func noteFailure(on connection: borrowing Connection, now: UInt64) {
     lastFailure.connection = connection.serial
     lastFailure.address = connection.address
     lastFailure.at = now
-    if life.sends == 1 { lastFailure.since = wall }
+    if life.sends == 1 { lastFailure.since = now }
   }
 
   /// The send that failed was the destination's fault.
@@ -271,6 +270,15 @@ public struct PushState: Sendable {
 
   /// It was refused where it was, with this token of its pool.
   mutating func noteRefusal(token: UInt32) { lastFailure.refusedToken = token }
+
+  /// It leaves its pool and the line there.
+  mutating func leaveLine() {
+    life.leaveLine()
+    leavePool()
+  }
+
+  /// It goes to another pool: a refusal of its pool's token says nothing there.
+  mutating func leavePool() { lastFailure.refusedToken = .max }
 
   /// It goes elsewhere now: no connection has to be avoided any more.
   mutating func moveOn() { lastFailure.connection = 0 }

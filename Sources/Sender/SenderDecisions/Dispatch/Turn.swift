@@ -28,6 +28,10 @@ struct Turn: Sendable {
     self.wall = wall
   }
 
+  /// A time of day, in milliseconds since the epoch, as monotonic milliseconds: now at the latest, also if the clock was
+  /// set back since.
+  func monotonic(of time: Int64) -> UInt64 { now - min(now, UInt64(max(0, wall &- time))) }
+
   /// A random number: of jitter, and of the order in which addresses are tried.
   mutating func chance() -> UInt64 { generator.next() }
 

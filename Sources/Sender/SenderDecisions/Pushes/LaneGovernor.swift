@@ -72,8 +72,10 @@ public struct LaneGovernor: Sendable {
     if isOverload { overloads &+= 1 }
   }
 
-  /// It was a first send of the first lane, answered after so many milliseconds.
+  /// It was a first send of the first lane, answered after so many milliseconds of the time of day.
   public mutating func answered(first milliseconds: Int64) {
+    // The clock was set back meanwhile: with a floor below zero every later look would be slow, for three minutes.
+    guard milliseconds >= 0 else { return }
     first &+= 1
     time &+= milliseconds
   }

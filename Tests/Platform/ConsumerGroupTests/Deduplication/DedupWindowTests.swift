@@ -35,6 +35,33 @@ import Testing
     #expect(window.insert(zero) == false)
   }
 
+  /// Whoever makes a request may choose it (RFC 9562 §5.10); it also stands for ids that were freed.
+  @Test func `the id of all ones is an id like any other`() throws {
+    let ones = NotificationID(high: .max, low: .max)
+    var window = DedupWindow(capacity: 3)
+    for round in 0..<40 as Range<UInt64> {
+      #expect(window.insert(ones) == true)
+      #expect(window.insert(ones) == false)
+      var seen: [NotificationID] = []
+      window.visit { id, _ in seen.append(id) }
+      #expect(seen.last == ones)
+      // Another id was freed before it leaves.
+      #expect(window.insert(id(round * 3)) == true)
+      window.free(id(round * 3))
+      for number in 1...2 as ClosedRange<UInt64> {
+        #expect(window.insert(id(round * 3 + number)) == true)
+      }
+      #expect(!window.contains(ones) && window.count == 3)
+      let places = window.table.filter { !$0.isEmpty }.count
+      try #require(places == 2, "places that nothing frees fill the table, and a search has no end")
+    }
+    #expect(window.insert(ones) == true)
+    #expect(window.remove(ones) && !window.contains(ones))
+    #expect(window.insert(ones) == true)
+    window.free(ones)
+    #expect(!window.contains(ones) && window.insert(ones) == true)
+  }
+
   @Test func `memory is as stated`() {
     #expect(DedupWindow(capacity: 100_000).memoryBytes == 256 * 18 + 452 * 8)
   }

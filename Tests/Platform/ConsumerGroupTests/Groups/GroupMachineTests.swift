@@ -212,6 +212,41 @@ import Testing
     #expect(delays.dropLast().allSatisfy { $0 != nil } && delays.last! == nil)
   }
 
+  @Test func `who stops between two clients commits nothing: there is no client`() {
+    var machine = begun([1], plan { $0.instanceID = "one" })
+    #expect(read(&machine, 10..<11))
+    machine.completed(source(1), epoch: machine.epoch, 10)
+    let commit = PlannedCommit(partition: 1, offset: 11, completedAbove: [])
+    #expect(turn(&machine, now: 100, isIdle: true) == [.commit([commit], isRepeat: false)])
+    machine.answered([], refused: [1])
+    #expect(machine.fenced(now: 150) == 1_000)
+    #expect(
+      turn(&machine, now: 150, isIdle: true) == [
+        .drain(deadline: 450, isLost: true, isLeaving: false),
+        .unassign(isAwaited: false, isOver: true), .retire,
+      ])
+    machine.stop()
+    #expect(
+      turn(&machine, now: 200, isIdle: true) == [
+        .drain(deadline: 5_200, isLost: false, isLeaving: true),
+        .unassign(isAwaited: false, isOver: false), .leave,
+      ])
+  }
+
+  @Test func `a stop after a loss does not set the next owner's offset back`() {
+    var machine = begun([1])
+    #expect(read(&machine, 10..<11))
+    machine.completed(source(1), epoch: machine.epoch, 10)
+    machine.revoked(isLost: true, now: 50)
+    #expect(turn(&machine, now: 50, isIdle: true).last == .unassign(isAwaited: true, isOver: true))
+    machine.stop()
+    #expect(
+      turn(&machine, now: 60, isIdle: true) == [
+        .drain(deadline: 5_060, isLost: false, isLeaving: true),
+        .unassign(isAwaited: false, isOver: false), .leave,
+      ])
+  }
+
   // MARK: Logs
 
   @Test func `a log that ends below what was read is begun again at its first record`() {

@@ -41,6 +41,20 @@ import Testing
     #expect(book.refresh(now: 1_000) == false)
   }
 
+  @Test func `a certificate that a wrong clock has ended comes back when the clock is set right`() {
+    var book = CertificateBook(
+      [
+        .init(apps: ["a"], scope: .any, expiresAt: 100),
+        .init(apps: ["b"], scope: .any, expiresAt: 200),
+      ], now: 0)
+    #expect(book.refresh(now: 1_000) == true)
+    #expect(book.refresh(now: 150) == true)
+    #expect(resolve(book, "a", .production) == nil && resolve(book, "b", .production) == 1)
+    #expect(book.refresh(now: 149) == false)
+    #expect(book.refresh(now: 50) == true)
+    #expect(resolve(book, "a", .production) == 0)
+  }
+
   @Test func `days are whole and go below zero`() {
     let book = CertificateBook([.init(apps: ["a"], scope: .any, expiresAt: 30 * day)], now: 0)
     #expect(book.daysLeft(now: 0) == 30)

@@ -60,6 +60,21 @@ import Testing
     #expect(loop.run(within: 5_000) { loop.open == 0 })
   }
 
+  @Test func `a credential that is withdrawn while addresses are tried: no further one is`() {
+    let loop = ScriptedLoop(addresses: 4)
+    loop.connect(.silence)
+    loop.produce(0..<2)
+    #expect(loop.run { loop.connects.count == 2 })
+    loop.connect(.served)
+    loop.withdrawToken()
+    // The next attempt would join in the same turn, before the others have ended.
+    loop.run(milliseconds: 250, step: 250)
+    loop.run(milliseconds: 1_000)
+    #expect(loop.connects.count == 2 && loop.sockets.isEmpty)
+    let pool = loop.dispatcher.standing(ofPool: 0)
+    #expect(pool?.kind == nil, "it is removed")
+  }
+
   @Test
   func `a rotated key: its connections drain, new ones carry the new token, nothing is doubled`() {
     let loop = ScriptedLoop()
@@ -181,6 +196,35 @@ import Testing
     #expect(loop.runToEnd(of: 30))
     #expect(loop.delivered(0..<30, attempts: 1))
     #expect(loop.requests.last?.connection == 2 && loop.open == 1)
+  }
+
+  @Test func `what is open when another credential takes its app over, and fails, goes to that`() {
+    let loop = ScriptedLoop()
+    loop.answer { $0.connection == 1 && $0.stream > 1 ? .hold : .accepted }
+    loop.produce(0..<11)
+    #expect(loop.run { loop.requests.count == 11 })
+    loop.publishToken(apps: ["other"])
+    loop.publishToken("key2")
+    loop.tell(.broken, on: 1)
+    #expect(loop.runToEnd(of: 11))
+    #expect(loop.delivered(0..<11, attempts: 2))
+    let again = loop.requests.dropFirst(11)
+    #expect(again.count == 10 && again.allSatisfy { $0.token == Array("key2 3".utf8) })
+  }
+
+  @Test func `what waits for another connection when a credential takes its app over goes to it`() {
+    let loop = ScriptedLoop(addresses: 2)
+    loop.gateways[1].connect = { _ in .silence }
+    loop.answer { $0.push == 1 && $0.connection == 1 ? .reset : .accepted }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.produce(1)
+    #expect(loop.run { loop.dispatcher.standing(ofPool: 0)?.heldForConnection == 1 })
+    loop.publishToken(apps: ["other"])
+    loop.publishToken("key2")
+    #expect(loop.runToEnd(of: 2))
+    #expect(loop.requests(of: 1).count == 2)
+    #expect(loop.requests(of: 1).last?.token == Array("key2 3".utf8))
   }
 
   // MARK: Certificates

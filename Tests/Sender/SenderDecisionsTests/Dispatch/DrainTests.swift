@@ -93,6 +93,22 @@ import Testing
     #expect(loop.handedBack.count + loop.unread() == 5)
   }
 
+  @Test func `after a stop no name is looked up for a connection that is lost`() {
+    let loop = ScriptedLoop()
+    loop.publishToken("other", apps: ["other"])
+    loop.answer { $0.app == "other" ? .hold : .accepted }
+    loop.produce(0..<5)
+    #expect(loop.runToEnd(of: 5))
+    loop.produce(5, app: "other")
+    #expect(loop.run { loop.requests.count == 6 })
+    // A younger one would not be replaced at once.
+    loop.run(milliseconds: ConnectBackoff.shortLife)
+    loop.stop(within: 20_000)
+    loop.tell(.broken, on: 1)
+    loop.run(milliseconds: 5_000)
+    #expect(loop.lookUpCount == 2 && loop.open == 1 && loop.given == nil)
+  }
+
   @Test func `pushes behind another one of their device are handed back, too`() {
     let loop = ScriptedLoop { $0.isOrdered = true }
     loop.answer { _ in .accepted(after: 1_000) }

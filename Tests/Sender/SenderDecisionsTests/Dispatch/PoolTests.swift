@@ -52,7 +52,11 @@ import Testing
       let failed = pool.refused(
         slot, on: Self.connection, GatewayResponse(status: 500, reason: .internalServerError),
         retryAfter: 0, &work)
-      #expect(failed == .inLine)
+      guard case .goesAgain(let isLast) = failed else {
+        Issue.record("it ended")
+        continue
+      }
+      pool.requeue(slot, isLast: isLast, &work)
     }
     let demand = pool.demand(for: .first, now: work.turn.now)
     let (next, later) = (

@@ -58,6 +58,8 @@ final class ScriptedLoop {
   private(set) var handedBack: [Int] = []
   /// When each connect began, and to which address.
   private(set) var connects: [(at: UInt64, address: Int)] = []
+  /// Names that were looked up.
+  private(set) var lookUpCount = 0
   /// The answers for which newer provider tokens were asked for, and how often an app's first one was.
   private(set) var tokenRequests: [GatewayResponse] = []
   private(set) var appTokenRequests = 0
@@ -290,7 +292,9 @@ final class ScriptedLoop {
     case .returnToLane(let slot, let tier): returnToLane(slot, from: tier)
     case .exchange(let slot, let other): (taken[slot], taken[other]) = (taken[other], taken[slot])
     case .handBack(let slot): handedBack.append(taken.removeValue(forKey: slot)!.number)
-    case .lookUp(let pool, _): lookUps.append(pool)
+    case .lookUp(let pool, _):
+      lookUps.append(pool)
+      lookUpCount += 1
     case .open(let id): open(id)
     case .changeToken(let id): sockets[id]!.token = dispatcher.token(ofPool: id.pool)
     case .ping(let id): pings.append(id)

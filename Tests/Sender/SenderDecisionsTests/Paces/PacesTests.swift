@@ -10,7 +10,7 @@ import Testing
   @Test(arguments: [
     PaceSubject.app("com.example.app", .production), .app("lane", .sandbox), .lane("bulk"),
     .group("com.example.app", .production, "spring-sale"),
-    .group("a", .sandbox, "a:b:production"),
+    .group("a", .sandbox, "a:b:production"), .group("a", .sandbox, "\u{301}g"),
     .device("com.example.app", .production, .background), .device("a", .sandbox, .alert),
   ])
   func `a subject is read back from its key`(subject: PaceSubject) {

@@ -113,6 +113,15 @@ import Testing
     #expect(governor.limit == .max)
   }
 
+  @Test func `a clock that is set back holds nobody back`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 400)
+    for _ in 0..<5 { governor.answered(first: -60_000) }
+    for _ in 0..<10 { look(&governor, &now, latency: 20, open: 400) }
+    #expect(governor.limit == .max)
+  }
+
   @Test func `the other lanes always have some`() {
     var governor = LaneGovernor()
     var now: UInt64 = 1_000

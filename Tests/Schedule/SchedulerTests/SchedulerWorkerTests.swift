@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
+import Contract
+import Diagnosis
+import EventLoop
+import Identity
+import Kafka
+import Schedule
+import ScheduleDecisions
+import ServiceKit
+import Store
+import TestSupport
+import Testing
+
+@testable import Scheduler
+
+/// The worker's turn, part by part.
+@Suite struct SchedulerWorkerTests {
+  @Test func `what is in memory is released while the database is silent and a repair is owed`()
+    throws
+  {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let path = fixture.folder.file("a.db")
+    let context = try SchedulerService.context(
+      ["--topic-prefix", fixture.kafka.prefix, "--database", path])
+    var settings = try SchedulerSettings(context.values)
+    settings.kafka = fixture.kafka.configuration
+    let names = fixture.names
+    let cluster = try #require(
+      try ClusterView.wait(
+        settings.kafka, KafkaRights(of: .scheduler, names), optional: [names.audiences], of: names,
+        context))
+    let worker = try SchedulerWorker(
+      settings, context, names, ScheduleStore(TokenStore(path, now: 1)), cluster)
+
+    // Partition 0 is read to its end, and one of its requests is due.
+    let now = WallClock.milliseconds()
+    let value = "S1\t\(now - 10)\t1000000000000\t\t\n{\"id\":\"x\"}"
+    let entry = ScheduledEntry(
+      key: "a.b:production:x",
+      row: ScheduleRow(
+        offset: 1, identity: ScheduleRow.identity(of: value.utf8),
+        kind: .request(due: now - 10, written: 5)), value: value)
+    worker.machine.begin([0])
+    guard case .load(_, _, let through, let limit)? = worker.machine.next(now: now) else {
+      return #expect(Bool(false))
+    }
+    worker.machine.loaded(
+      0, [(entry.machineEntry(0), entry.bytes)], through: through, limit: limit)
+    #expect(worker.machine.next(now: now) == .ask([0]))
+    worker.machine.answered([0: 0])
+    let job = ScheduleJob(
+      source: Source(topic: 0, partition: 0), offset: 5, key: "a.b:production:y".exact,
+      change: .end(of: nil), value: "")
+    worker.owed.repairs = [ScheduleRepair(job)]
+
+    let tick = MonotonicClock.milliseconds()
+    let isDone = worker.withDatabase(tick) { () throws(StoreError) in
+      _ = try TokenStore(fixture.folder.file("none/b.db"), now: 1)
+    }
+    #expect(!isDone && worker.failure == nil)
+    #expect(worker.act(tick) == 1)
+    #expect(!worker.machine.isIdle && worker.owed.repairs.count == 1)
+    expectEventually(withinMilliseconds: 20_000) {
+      worker.drainAnswers()
+      return worker.counters[.released] == 1
+    }
+    #expect(try fixture.readAll(fixture.names.requests).count == 1)
+    worker.machine.removeAll()
+    context.signals.requestStop()
+    try worker.run()
+  }
+}
