@@ -33,6 +33,8 @@ struct ScheduleUpkeep {
   var nextSurvey = UInt64.max
   /// Until when end offsets are not waited for.
   var impatientUntil: UInt64 = 0
+  /// Whether no copy waits for Kafka's acknowledgement, and no entry that has moved for its removal.
+  var isIdle: Bool { copies == 0 && moved.isEmpty }
   /// Reads log ranges while partitions are taken over.
   var reader: OffsetRangeReader?
 

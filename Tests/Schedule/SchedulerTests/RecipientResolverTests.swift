@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import Identity
 import Records
 import ServiceKit
 import Store

@@ -4,6 +4,7 @@ import Contract
 import Identity
 import Records
 import Schedule
+import Store
 import Testing
 
 @testable import Scheduler
