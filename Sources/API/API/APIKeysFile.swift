@@ -37,11 +37,15 @@ enum APIKeysFile {
     guard let list = root.array else { throw Failure("\(path): is not a JSON array of keys") }
     var keys: [APIKey] = []
     var names: Set<ExactText> = []
+    var holders: [[UInt8]: ExactText] = [:]
     for (index, entry) in list.enumerated() {
       let place = "\(path): key \(index + 1)"
       let key = try key(entry, place)
       guard names.insert(key.name).inserted else {
         throw Failure("\(place): the name \"\(key.name)\" is given twice")
+      }
+      if let other = holders.updateValue(key.name, forKey: key.digest) {
+        throw Failure("\(place): \"\(other)\" and \"\(key.name)\" have the same sha256")
       }
       keys.append(key)
     }

@@ -65,11 +65,8 @@ final class ItemReader {
 
   /// The id of the request that was just refused, without its escapes; nil for none.
   private var refusedID: String? {
-    let raw = reader.refusedID
-    guard !raw.isEmpty else { return nil }
-    let text = String(decoding: raw, as: UTF8.self)
-    guard raw.contains(UInt8(ascii: "\\")) else { return text }
-    return (try? JSONParser().parse("[\"\(text)\"]"))?.array?.first?.string ?? text
+    let text = reader.refusedIDText
+    return text.isEmpty ? nil : text
   }
 
   /// Reads a request and adds an id if it has none: a scheduled request needs one.

@@ -5,6 +5,7 @@ internal import Bytes
 internal import CSimdjson
 public import Contract
 internal import Glibc
+internal import JSON
 internal import Telemetry
 
 /// Reads the records of `push.requests`: one pass of the JSON parser per record, then the rules of each field. Reuses
@@ -92,6 +93,14 @@ public final class RequestReader {
   /// The id of the request that was last refused, for its receipt, as in the JSON, if the whole record could be read.
   public var refusedID: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: raw.pointee.raw_id.bytes, count: raw.pointee.raw_id.count)
+  }
+
+  /// The same without its escapes; empty for none.
+  public var refusedIDText: String {
+    let raw = refusedID
+    let text = String(decoding: raw, as: UTF8.self)
+    guard raw.contains(UInt8(ascii: "\\")) else { return text }
+    return (try? JSONParser().parse("[\"\(text)\"]"))?.array?.first?.string ?? text
   }
 
   /// The app of that request, if it could be read and is a valid bundle id; otherwise empty.

@@ -261,7 +261,10 @@ extension IngestLoop {
   private func refuse(_ error: RequestError) -> Bool {
     guard output.hasRoomForReceipt() else { return false }
     let (id, app) = (reader.refusedID, reader.refusedApp)
-    let letter = letter(.invalidRequest, "\(error)", requestID: id)
+    var text = reader.refusedIDText
+    let letter = text.withUTF8 {
+      self.letter(.invalidRequest, "\(error)", requestID: UnsafeRawBufferPointer($0))
+    }
     guard write(letter) else { return false }
     counters.add(.badRequests)
     guard id.count > 0 && id.count <= 6 * RequestRules.maximumID else { return true }
@@ -315,7 +318,7 @@ extension IngestLoop {
 
   /// Why the record at hand, or one token of it, ends here.
   ///
-  /// - Parameter requestID: unescaped, or its raw text where the request was refused; may be empty.
+  /// - Parameter requestID: unescaped; may be empty.
   private func letter(
     _ reason: DeadLetterReason, _ detail: String, requestID: UnsafeRawBufferPointer
   ) -> DeadLetter {

@@ -20,6 +20,14 @@ enum Audit {
   /// Facility authpriv, priority notice (syslog(3)).
   private static let priority: Int32 = 10 << 3 | 5
 
+  /// The end of a subject: the number of records that Kafka may have or not.
+  static func doubt(_ unanswered: Int) -> String {
+    unanswered > 0 ? "; \(unanswered) more may be stored or not" : ""
+  }
+
+  /// How long a command that gives up waits for the answers to what it has produced, in milliseconds.
+  static let lastWait: UInt64 = 2_000
+
   /// - Parameters:
   ///   - deed: The action, such as `replay`.
   ///   - subject: The objects of the action, with counts.

@@ -141,10 +141,6 @@ public enum DeadLettersReplayCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let result = try replay(settings, context)
-    if !settings.isDryRun {
-      let counts = result.sent.sorted { $0.key < $1.key }.map { "\($0.value) to \($0.key)" }
-      Audit.note(name, counts.isEmpty ? "nothing" : counts.joined(separator: ", "), context)
-    }
     if settings.isJSON {
       StandardOutput.line(result.json(isDryRun: settings.isDryRun))
     } else {
@@ -159,7 +155,7 @@ public enum DeadLettersReplayCommand: Command {
     }
   }
 
-  /// Counts the letters, asks if there are many, then produces.
+  /// Counts the letters, asks if there are many, then produces; notes in the audit what Kafka has, also after an error.
   static func replay(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) -> ReplayResult {
@@ -176,13 +172,19 @@ public enum DeadLettersReplayCommand: Command {
     }
     preview.wasStopped = context.signals.isStopping
     if !preview.wasStopped { try settings.filter.demand(found) }
-    if settings.isDryRun || preview.total == 0 || preview.wasStopped { return preview }
+    if settings.isDryRun { return preview }
+    guard preview.total > 0, !preview.wasStopped else {
+      Audit.note(name, "nothing", context)
+      preview.sent = [:]
+      return preview
+    }
     let isLarge = preview.total > fewLetters || settings.filter.isOpen
     if isLarge && !settings.isConfirmed {
       let extent = settings.filter.isOpen ? ", whatever they are: no filter is given" : ""
       try Confirmation.ask("replay \(preview.total) dead letters\(extent)")
     }
     let replayer = try DeadLetterReplayer(cluster, settings.names, planner, context)
+    defer { Audit.note(name, replayer.end(), context) }
     try walk(scan, "replaying", settings) { (letter) throws(ServiceFailure) in
       try replayer.replay(letter)
     }

@@ -105,4 +105,9 @@ final class DeadLetterReplayer {
     (result.sent, result.refused) = (output.sent, output.refused)
     result.wasStopped = context.signals.isStopping
   }
+
+  /// Ends the producer.
+  ///
+  /// - Returns: What Kafka has, for the audit.
+  func end() -> String { output.end() }
 }

@@ -67,8 +67,9 @@ public enum ImportCommand: Command {
     try cluster.demand(
       settings.cluster.names.requests,
       "nothing was imported: check --topic-prefix, or make it with martlet topics create")
-    let result = try Importer(source, cluster, settings, context).run()
-    Audit.note("import", "\(result.produced) requests from \(settings.file)", context)
+    let importer = try Importer(source, cluster, settings, context)
+    defer { Audit.note(name, importer.deed, context) }
+    let result = try importer.run()
     StandardOutput.line(settings.isJSON ? result.json : result.text)
     if result.wasStopped {
       throw context.signals.interrupted("\(settings.file) was not read to its end")

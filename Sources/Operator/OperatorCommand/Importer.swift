@@ -2,6 +2,7 @@
 import APNS
 import CommandKit
 import Contract
+import Diagnosis
 import EventLoop
 import Glibc
 import Kafka
@@ -16,6 +17,7 @@ final class Importer {
   private static let reportedLines = 20
 
   private let source: LineSource
+  private let file: String
   /// The destination; nil to only check lines.
   private let output: (producer: KafkaProducer, topic: KafkaTopic)?
   private let reader: RequestReader
@@ -30,13 +32,16 @@ final class Importer {
 
   init(
     _ source: LineSource, _ cluster: KafkaCluster?, _ settings: ImportCommand.Settings,
-    _ context: ServiceContext
+    _ context: ServiceContext, standstill: Standstill = Standstill()
   ) throws(ServiceFailure) {
     self.source = source
+    file = settings.file
     reader = RequestReader(types: settings.pushTypes, lanes: settings.lanes)
     progress = settings.showsProgress ? ProgressLine("import", unit: "lines") : nil
     self.context = context
-    watch = cluster.map { WriteWatch($0, [settings.cluster.names.requests]) }
+    watch = cluster.map {
+      WriteWatch($0, [settings.cluster.names.requests], standstill: standstill)
+    }
     do {
       output = try cluster.map { cluster in
         let producer = try KafkaProducer(cluster.configuration)
@@ -51,7 +56,7 @@ final class Importer {
 
   func run() throws(ServiceFailure) -> ImportResult {
     let start = MonotonicClock.milliseconds()
-    defer { output?.producer.close() }
+    defer { end() }
     while !context.signals.isStopping, let bytes = try source.next() {
       line += 1
       if bytes.isEmpty { continue }
@@ -71,6 +76,19 @@ final class Importer {
       StandardError.line("… and \(rest) more invalid requests and tokens")
     }
     return result
+  }
+
+  /// What Kafka has, for the audit; after an error, too.
+  var deed: String {
+    "\(result.produced) requests from \(file)" + Audit.doubt(output?.producer.outstanding ?? 0)
+  }
+
+  /// Ends the client, after a short wait for answers if the import has failed.
+  private func end() {
+    guard let producer = output?.producer else { return }
+    _ = producer.flush(timeoutMilliseconds: Audit.lastWait)
+    takeDeliveries(of: producer)
+    producer.close()
   }
 
   private func produce(
@@ -134,8 +152,7 @@ final class Importer {
     StandardError.line("line \(line) was not produced: \(error)")
   }
 
-  private func drain() throws(ServiceFailure) {
-    guard let producer = output?.producer else { return }
+  private func takeDeliveries(of producer: KafkaProducer) {
     for delivery in producer.drainDeliveries() {
       if let error = delivery.refused {
         refuse(Int(delivery.tag), error)
@@ -143,6 +160,11 @@ final class Importer {
         result.produced += 1
       }
     }
+  }
+
+  private func drain() throws(ServiceFailure) {
+    guard let producer = output?.producer else { return }
+    takeDeliveries(of: producer)
     try watch?.look(producer.standing, &progress)
   }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import CommandKit
 import Kafka
 import ServiceKit
 
@@ -12,8 +11,7 @@ extension KafkaTable {
   func readToEnd(
     _ context: ServiceContext, undone: String, forget: () -> Void, _ note: (KafkaRecord) -> Void
   ) throws(ServiceFailure) {
-    let patience = 20_000
-    var limit = TimeLimit(milliseconds: patience)
+    var limit = ReadingLimit()
     repeat {
       var hasRead = false
       pollRecords(
@@ -22,12 +20,9 @@ extension KafkaTable {
           hasRead = true
           note(record)
         })
-      if hasRead { limit = TimeLimit(milliseconds: patience) }
+      if hasRead { limit.restart() }
       if context.signals.isStopping { throw context.signals.interrupted(undone) }
-      guard limit.left > 0 else {
-        throw ServiceFailure(
-          "\(topic) could not be read to its end\(lastError.map { ": \($0)" } ?? "")")
-      }
+      try limit.demand(topic, lastError)
     } while !isCaughtUp
   }
 }

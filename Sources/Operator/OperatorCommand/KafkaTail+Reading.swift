@@ -16,18 +16,21 @@ extension KafkaTail {
   }
 
   /// Calls `body` with each record until everything below these ends of the partitions is read, and with some that stand
-  /// behind them.
+  /// behind them. Fails if nothing arrives for 20 seconds.
   ///
   /// - Parameters:
+  ///   - patience: How long to wait for the next record, in milliseconds.
   ///   - body: Returns false to end the reading.
   ///   - afterBatch: Is called now and then with the number of records read since.
   /// - Returns: False if `body` ended it, or a stop request.
   @discardableResult
-  func visit<Failure: Error>(
-    to ends: [Int64], _ context: ServiceContext, _ body: (KafkaRecord) throws(Failure) -> Bool,
+  func visit(
+    to ends: [Int64], _ context: ServiceContext, patience: Int = ReadingLimit.standard,
+    _ body: (KafkaRecord) throws(ServiceFailure) -> Bool,
     afterBatch: (Int) -> Void = { _ in }
-  ) throws(Failure) -> Bool {
+  ) throws(ServiceFailure) -> Bool {
     var batch = KafkaBatch(capacity: 500)
+    var limit = ReadingLimit(milliseconds: patience)
     while !hasRead(to: ends) {
       if context.signals.isStopping { return false }
       let count = poll(into: &batch, timeoutMilliseconds: 100)
@@ -38,6 +41,9 @@ extension KafkaTail {
       afterBatch(count)
       // The last offsets may not belong to records.
       if count == 0, isCaughtUp { break }
+      // What `body` did took time, too.
+      if count > 0 { limit.restart() }
+      try limit.demand(topic, lastError)
     }
     return true
   }

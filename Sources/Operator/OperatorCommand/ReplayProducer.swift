@@ -14,7 +14,7 @@ final class ReplayProducer {
   private let known: Set<String>
   private var watch: WriteWatch
   private var noProgress: ProgressLine?
-  /// The number of records by destination topic.
+  /// The number of records that Kafka has acknowledged, by destination topic.
   private(set) var sent: [String: Int] = [:]
   /// The number of records that Kafka rejected permanently.
   private(set) var refused = 0
@@ -46,7 +46,6 @@ final class ReplayProducer {
     while !context.signals.isStopping {
       do throws(KafkaError) {
         if try producer.produce(topic, key: key, value: value, headers: headers, as: name) {
-          sent[name, default: 0] += 1
           return true
         }
       } catch {
@@ -64,22 +63,43 @@ final class ReplayProducer {
     StandardError.line("Kafka refuses a record: \(error)")
   }
 
-  private func drain() throws(ServiceFailure) {
+  private func takeAnswers() {
     for answer in producer.drainAnswers() {
-      guard let error = answer.refused else { continue }
-      refuse(error)
-      sent[answer.tag]? -= 1
+      if let error = answer.refused {
+        refuse(error)
+      } else {
+        sent[answer.tag, default: 0] += 1
+      }
     }
+  }
+
+  private func drain() throws(ServiceFailure) {
+    takeAnswers()
     try watch.look(producer.standing, &noProgress)
   }
 
   /// Waits until Kafka has acknowledged or rejected everything. A second stop signal ends the process anyway.
   func finish() throws(ServiceFailure) {
-    defer { producer.close() }
     while producer.outstanding > 0 {
       producer.flush(timeoutMilliseconds: 200)
       try drain()
     }
     try drain()
+  }
+
+  /// Ends the client, after a short wait for answers if the replay has failed.
+  ///
+  /// - Returns: What Kafka has, for the audit.
+  func end() -> String {
+    producer.flush(timeoutMilliseconds: Audit.lastWait)
+    takeAnswers()
+    producer.close()
+    return Self.deed(sent, unanswered: producer.outstanding)
+  }
+
+  /// - Parameter unanswered: The number of further records that Kafka may have or not.
+  static func deed(_ sent: [String: Int], unanswered: Int) -> String {
+    let counts = sent.sorted { $0.key < $1.key }.map { "\($0.value) to \($0.key)" }
+    return (counts.isEmpty ? "nothing" : counts.joined(separator: ", ")) + Audit.doubt(unanswered)
   }
 }

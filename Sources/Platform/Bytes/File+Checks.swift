@@ -42,7 +42,7 @@ extension File {
   }
 
   /// The folder that a path stands in.
-  private static func parent(of path: String) -> String {
+  static func parent(of path: String) -> String {
     var rest = path[...]
     while rest.count > 1, rest.last == "/" { rest = rest.dropLast() }
     guard let slash = rest.lastIndex(of: "/") else { return "." }

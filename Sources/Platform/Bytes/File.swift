@@ -67,6 +67,13 @@ public enum File {
   public static func write(
     _ path: String, _ bytes: [UInt8], mode: UInt32 = 0o600
   ) throws(SystemError) {
+    try write(path, bytes, mode: mode, owner: nil)
+  }
+
+  /// - Parameter owner: of the new file; nil: this process's.
+  static func write(
+    _ path: String, _ bytes: [UInt8], mode: UInt32, owner: (user: uid_t, group: gid_t)?
+  ) throws(SystemError) {
     // A name that nobody can guess and prepare, and the owner's alone until it is whole (mkstemp(3)).
     var template = Array("\(path).XXXXXX".utf8CString)
     let descriptor = mkstemp(&template)
@@ -75,6 +82,7 @@ public enum File {
     _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
     do throws(SystemError) {
       try writeAll(descriptor, bytes, draft)
+      if let owner { try give(descriptor, owner, draft) }
       // The process's umask does not decide over a mode that was asked for.
       guard fchmod(descriptor, mode_t(mode)) == 0 else { throw .last("cannot chmod \(draft)") }
       guard rename(draft, path) == 0 else { throw .last("cannot replace \(path)") }

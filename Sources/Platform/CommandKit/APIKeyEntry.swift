@@ -71,14 +71,23 @@ public struct APIKeyEntry: Sendable {
     return .object(object)
   }
 
-  /// Adds an entry to a file, which is made if it is not there.
+  /// Adds an entry to a file, which is made if it is not there, and else keeps its owner and mode.
   public static func add(
     _ entry: JSONValue, named name: String, to file: String
   ) throws(ServiceFailure) {
+    try orFail {
+      try File.edit(file) { content in try text(of: content, with: entry, named: name, file) }
+    }
+  }
+
+  /// The content of a file with a further entry.
+  private static func text(
+    of content: [UInt8]?, with entry: JSONValue, named name: String, _ file: String
+  ) throws(ServiceFailure) -> [UInt8] {
     var entries: [JSONValue] = []
-    if File.exists(file) {
+    if let content {
       let root: JSONValue
-      do { root = try JSONDocument(File.read(file)).root } catch {
+      do { root = try JSONDocument(content).root } catch {
         throw ServiceFailure("\(file): \(error); nothing was changed")
       }
       guard let list = root.array else {
@@ -91,6 +100,6 @@ public struct APIKeyEntry: Sendable {
         "\(file) has a key \"\(name)\" already; choose another name, or remove that entry first")
     }
     let lines = (entries + [entry]).map { String(decoding: $0.text, as: UTF8.self) }
-    try orFail { try File.write(file, Array("[\n  \(lines.joined(separator: ",\n  "))\n]\n".utf8)) }
+    return Array("[\n  \(lines.joined(separator: ",\n  "))\n]\n".utf8)
   }
 }

@@ -229,6 +229,19 @@ private let lines = "application/x-ndjson"
     }
   }
 
+  @Test func `two names for one key are refused, with both named`() throws {
+    let digest = APIFixture.digest("k")
+    let error = #expect(throws: APIKeysFile.Failure.self) {
+      try APIKeysFile.parse(
+        Array(
+          #"""
+          [{"name":"shop","sha256":"\#(digest)","apps":["a.b"]},
+           {"name":"all","sha256":"\#(digest.uppercased())","apps":["*"]}]
+          """#.utf8), "f")
+    }
+    #expect(error?.description == #"f: key 2: "shop" and "all" have the same sha256"#)
+  }
+
   @Test func `a topic of its own takes mdm to no other app`() throws {
     let fixture = try APIFixture()
     func mdm(_ topic: String, key: String) throws -> Int {

@@ -84,6 +84,13 @@ extension RequestReaderTests {
     #expect(known(#"{"app":5,"id":"x"}"#) == ["", ""])
     #expect(known(#"{"app":"a b","id":"x"}"#) == ["x", ""])
     #expect(known("{") == ["", ""])
+    func id(_ text: String) -> String {
+      _ = error(text, reader)
+      return reader.refusedIDText
+    }
+    #expect(id(#"{"app":"a.b","id":"order\/1 \u00e9 \"x\"","lane":5}"#) == "order/1 é \"x\"")
+    #expect(id(#"{"app":"a.b","id":"x","lane":5}"#) == "x")
+    #expect(id("{") == "")
   }
 
   @Test

@@ -171,6 +171,18 @@ extension IngestTests {
     #expect(receipt.token?.utf8.count == 599 && token.hasPrefix(receipt.token ?? "-"))
   }
 
+  /// PHP and others write `/` as `\/`: who looks for the request knows its id without that.
+  @Test func `the dead letter of a bad request has its id without escapes`() throws {
+    let fixture = try IngestFixture()
+    let value = IngestFixture.request(#","priority":7,"id":"order\/\u00e9""#)
+    try fixture.produce(fixture.names.requests, value)
+    let ingest = try fixture.start()
+    let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
+    #expect(ingest.stop() == nil)
+    #expect(header(letter, DeadLetterHeader.requestID) == "order/é")
+    #expect(try fixture.receipts(count: 1).map(\.id) == ["order/é"])
+  }
+
   @Test func `ingest sends only the bad tokens of a good request to the dead letters`() throws {
     let fixture = try IngestFixture()
     let value =

@@ -4,6 +4,7 @@ import Bytes
 import CommandKit
 import Contract
 import Diagnosis
+import EmbeddedKafka
 import EventLoop
 import Glibc
 import JSON
@@ -74,6 +75,35 @@ import Testing
     #expect(result.produced == 4 && result.unusable == 0)
     let records = try fixture.read(fixture.name("requests"), count: 4)
     #expect(records.map(\.key) == ["ann", "cdcd", "ann", "ann"])
+  }
+
+  @Test func `an import that gives up tells the audit what Kafka has`() throws {
+    let fixture = try KafkaFixture(topics: [("requests", 1)], embedded: true)
+    try fixture.broker?.setLeader(topic: fixture.name("requests"), partition: 0, broker: -1)
+    let folder = TemporaryFolder()
+    let context = try ImportCommand.context(["x"])
+    let settings = try settings("{}\n{}\n", folder, ["--topic-prefix", fixture.prefix])
+    let importer = try Importer(
+      LineSource(settings.file), KafkaCluster(fixture.configuration, context), settings, context,
+      standstill: Standstill(noticeable: 500, patience: 2_000))
+    #expect(throws: ServiceFailure.self) { try importer.run() }
+    #expect(importer.deed == "0 requests from \(settings.file); 2 more may be stored or not")
+  }
+
+  @Test func `a replay that gives up tells the audit what Kafka has`() throws {
+    let fixture = try KafkaFixture(topics: [("requests", 1)])
+    let context = try DeadLettersReplayCommand.context()
+    let (requests, missing) = (fixture.name("requests"), fixture.name("notifications"))
+    let output = try ReplayProducer(
+      KafkaCluster(fixture.configuration, context), [requests, missing], context)
+    for _ in 0..<2 { #expect(try output.produce(requests, key: nil, value: [123, 125])) }
+    #expect(throws: ServiceFailure.self) { try output.produce(missing, key: nil, value: [123]) }
+    #expect(output.end() == "2 to \(requests)")
+    #expect(ReplayProducer.deed([:], unanswered: 0) == "nothing")
+    #expect(
+      ReplayProducer.deed(["b": 2, "a": 1], unanswered: 3)
+        == "1 to a, 2 to b; 3 more may be stored or not"
+    )
   }
 
   @Test func `a topic that does not exist is not made`() throws {

@@ -2,6 +2,7 @@
 import Bytes
 import CommandKit
 import EventLoop
+import Glibc
 import JSON
 import ServiceKit
 import Signing
@@ -51,6 +52,39 @@ import Testing
     let end = try #require(entry["expires"]?.string)
     #expect(end >= Timestamp.text(milliseconds: before + span))
     #expect(end <= Timestamp.text(milliseconds: after + span))
+  }
+
+  @Test func `a file keeps its mode, owner and link`() throws {
+    let folder = TemporaryFolder()
+    let (file, link) = (folder.file("keys.json"), folder.file("link.json"))
+    try File.write(file, Array("[]".utf8), mode: 0o640)
+    if geteuid() == 0 { #expect(chown(file, 61_234, 61_235) == 0) }
+    #expect(symlink(file, link) == 0)
+    let before = try FileExposure(file)
+    let entry = APIKeyEntry(name: "team", apps: ["*"])
+    try APIKeyEntry.add(entry.json(of: "a"), named: "team", to: link)
+    #expect(try FileExposure(file) == before && before.mode == 0o640)
+    #expect(try JSONParser().parse(try File.read(file)).array?.count == 1)
+    #expect(unlink(link) == 0 && File.exists(file))
+    // One that is new is its owner's alone.
+    try APIKeyEntry.add(entry.json(of: "a"), named: "team", to: folder.file("new.json"))
+    #expect(try FileExposure(folder.file("new.json")).mode == 0o600)
+  }
+
+  @Test func `two commands at once lose no entry`() throws {
+    let folder = TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
+    let file = folder.file("keys.json")
+    @Sendable func add(_ owner: String) {
+      for number in 0..<50 {
+        let entry = APIKeyEntry(name: "\(owner) \(number)", apps: ["*"])
+        try? APIKeyEntry.add(entry.json(of: entry.name), named: entry.name, to: file)
+      }
+    }
+    let thread = try LoopThread(name: "other") { add("other") }
+    add("own")
+    thread.join()
+    #expect(try JSONParser().parse(try File.read(file)).array?.count == 100)
   }
 
   @Test

@@ -6,6 +6,7 @@ import Records
 import Schedule
 import ServiceKit
 import Settings
+import Store
 import TestSupport
 import Testing
 
@@ -77,6 +78,31 @@ import Testing
     #expect("\(late!)".contains("may have been sent"))
     let record = try #require(try fixture.read(fixture.name("schedule"), count: 2).last)
     #expect(record.value?.hasPrefix("C1\t") == true)
+  }
+
+  @Test func `cancel does not ask a database that the schedule is being read into`() throws {
+    let fixture = try KafkaFixture(topics: [("schedule", 1)])
+    let folder = TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
+    let database = folder.file("schedule.db")
+    let context = try ScheduleCancelCommand.context([
+      "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
+      fixture.configuration.bootstrap, "--database", database,
+    ])
+    let settings = try ScheduleCancelCommand.settings(context.values)
+    let store = try ScheduleStore(TokenStore(database, now: 0))
+    try store.startOver(0)
+    let early = #expect(throws: ServiceFailure.self) {
+      try ScheduleCancelCommand.run(settings, context)
+    }
+    #expect("\(early!)".hasPrefix("nothing was cancelled"), "\(early!)")
+    try store.setComplete(0)
+    let unknown = #expect(throws: ServiceFailure.self) {
+      try ScheduleCancelCommand.run(settings, context)
+    }
+    #expect("\(unknown!)".contains("never scheduled"), "\(unknown!)")
+    let record = try #require(try fixture.read(fixture.name("schedule"), count: 1).last)
+    #expect(record.offset == 0 && record.value?.hasPrefix("C1\t") == true)
   }
 
   @Test func `a request is named by its app`() throws {

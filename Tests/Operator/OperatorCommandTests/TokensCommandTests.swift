@@ -5,6 +5,7 @@ import CommandKit
 import Contract
 import DeviceTokens
 import Diagnosis
+import EmbeddedKafka
 import JSON
 import Kafka
 import Records
@@ -72,6 +73,34 @@ import Testing
     #expect(answer.status == 410 && answer.timestamp == 1_793_527_200_000)
     let device = try #require(try fixture.read(fixture.name("devices"), count: 1).first?.value)
     #expect(device.contains("\"user\":\"ann\"") && device.contains("1790848800000"))
+  }
+
+  @Test func `an import that gives up tells the audit what Kafka has`() throws {
+    let fixture = try KafkaFixture(topics: [("devices", 1), ("feedback", 1)], embedded: true)
+    try fixture.broker?.setLeader(topic: fixture.name("feedback"), partition: 0, broker: -1)
+    let file = folder.file("tokens")
+    let text = """
+      {"token":"\(token)","registered_at":1790848800000}
+      {"token":"\(token)","invalid_since":1793527200000}
+      """
+    try File.write(file, Array(text.utf8))
+    let context = try TokensImportCommand.context([file, "--app", "a.b", "--progress=false"])
+    let output = try TokenProducer(
+      KafkaCluster(fixture.configuration, context), TopicNames(prefix: fixture.prefix),
+      standstill: Standstill(noticeable: 500, patience: 3_000))
+    let importer = try TokenImporter(
+      LineSource(file), TokensImportCommand.settings(context.values), output, context)
+    #expect(throws: ServiceFailure.self) { try importer.run() }
+    #expect(
+      importer.deed
+        == "1 registrations and removals, 0 invalid tokens from \(file); 1 more may be stored or not"
+    )
+  }
+
+  @Test func `the audit of a revival has what Kafka has of what was asked for`() {
+    let deed = TokensReviveCommand.deed(1, of: 3, ["ab…", "cd…", "ef…"], unanswered: 2)
+    #expect(deed == "1 of 3 tokens: ab… cd… ef…; 2 more may be stored or not")
+    #expect(TokensReviveCommand.deed(1, of: 1, ["ab…"], unanswered: 0) == "1 of 1 tokens: ab…")
   }
 
   @Test func `a dry run reads everything, produces nothing, and needs no Kafka`() throws {

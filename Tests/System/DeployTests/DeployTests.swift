@@ -89,6 +89,13 @@ import WebhookDelivery
     }
   }
 
+  /// A copy that is made at the start would let a removed key in until a restart.
+  @Test func `the API's unit reads the file of keys itself`() throws {
+    let lines = try text("systemd/martlet-api.service").split(separator: "\n")
+    #expect(!lines.contains { $0.hasPrefix("LoadCredential=") || $0.contains("MARTLET_KEYS") })
+    #expect(try text("api.properties").contains("\nkeys = /etc/martlet/api-keys.json\n"))
+  }
+
   /// Of a unit's variable and a line of the settings the variable would win: `database` is the operator's to set.
   @Test func `example settings put each database into the folder that its unit makes`() throws {
     for (name, file) in [("feedback", "tokens"), ("scheduler", "schedule")] {

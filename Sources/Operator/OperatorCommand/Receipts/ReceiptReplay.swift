@@ -173,6 +173,11 @@ final class ReceiptReplayer {
     if !result.wasStopped { result.missing = wanted.count }
   }
 
+  /// Ends the producer.
+  ///
+  /// - Returns: What Kafka has, for the audit.
+  func end() -> String { output?.end() ?? "nothing" }
+
   /// - Returns: False if the command is being stopped.
   private func look(
     at record: KafkaRecord, _ wanted: inout WantedNotifications

@@ -41,10 +41,6 @@ public enum ReceiptsReplayCommand: Command {
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let result = try replay(settings, context)
-    if !settings.isDryRun {
-      let counts = result.sent.sorted { $0.key < $1.key }.map { "\($0.value) to \($0.key)" }
-      Audit.note(name, counts.isEmpty ? "nothing" : counts.joined(separator: ", "), context)
-    }
     if settings.isJSON {
       StandardOutput.line(result.json(isDryRun: settings.isDryRun))
     } else {
@@ -58,7 +54,7 @@ public enum ReceiptsReplayCommand: Command {
     }
   }
 
-  /// Reads the receipts, asks if there are many, then produces.
+  /// Reads the receipts, asks if there are many, then produces; notes in the audit what Kafka has, also after an error.
   static func replay(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) -> ReceiptReplayResult {
@@ -70,6 +66,7 @@ public enum ReceiptsReplayCommand: Command {
     if !settings.isDryRun, wanted.count > few, !settings.isConfirmed {
       try Confirmation.ask("send \(wanted.count) notifications again")
     }
+    defer { if !settings.isDryRun { Audit.note(name, replayer.end(), context) } }
     try replayer.replay(wanted, isDryRun: settings.isDryRun)
     return replayer.result
   }

@@ -75,7 +75,17 @@ public enum ScheduleCancelCommand: Command {
     _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) -> ScheduleRecord? {
     guard let database = settings.database else { return try onTopic(settings, cluster, context) }
-    let entry = try orFail { try TokenStoreReader(database).scheduled(key: settings.key.exact) }
+    let entry: ScheduledEntry?
+    do throws(StoreError) {
+      let reader = try TokenStoreReader(database)
+      entry = try reader.whileScheduleIsComplete { () throws(StoreError) in
+        try reader.scheduled(key: settings.key.exact)
+      }
+    } catch {
+      throw ServiceFailure(
+        "nothing was cancelled: \(error). Without --database \(settings.cluster.names.schedule) is read"
+      )
+    }
     guard var text = entry?.value else { return nil }
     return text.withUTF8 { try? ScheduleRecord(UnsafeRawBufferPointer($0)) }
   }

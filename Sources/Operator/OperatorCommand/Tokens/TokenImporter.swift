@@ -38,7 +38,7 @@ final class TokenImporter {
 
   func run() throws(ServiceFailure) -> TokenImportResult {
     let start = MonotonicClock.milliseconds()
-    defer { output?.close() }
+    defer { end() }
     var file: TokenFile?
     var lines = 0
     while !context.signals.isStopping, let bytes = try source.next() {
@@ -55,6 +55,20 @@ final class TokenImporter {
       StandardError.line("… and \(result.problems - Self.reportedProblems) more like these")
     }
     return result
+  }
+
+  /// What Kafka has, for the audit; after an error, too.
+  var deed: String {
+    "\(result.devices) registrations and removals, \(result.invalid) invalid tokens from \(settings.file)"
+      + Audit.doubt(output?.outstanding ?? 0)
+  }
+
+  /// Ends the client, after a short wait for answers if the import has failed.
+  private func end() {
+    guard let output else { return }
+    output.flush(timeoutMilliseconds: Audit.lastWait)
+    takeProgress(of: output)
+    output.close()
   }
 
   /// Creates a reader that starts at the first non-empty line.
@@ -138,12 +152,16 @@ final class TokenImporter {
     StandardError.line("line \(line) was not produced: \(error)")
   }
 
+  private func takeProgress(of output: TokenProducer) {
+    let taken = output.drainProgress()
+    result.devices += taken.devices
+    result.invalid += taken.invalid
+    for (line, error) in taken.refused { refuse(line, error) }
+  }
+
   private func drain(_ note: String) throws(ServiceFailure) {
     if let output {
-      let taken = output.drainProgress()
-      result.devices += taken.devices
-      result.invalid += taken.invalid
-      for (line, error) in taken.refused { refuse(line, error) }
+      takeProgress(of: output)
       try watch?.look(output.standing, &progress)
     }
     progress?.update(count: result.devices + result.invalid, fraction: source.fraction, note: note)

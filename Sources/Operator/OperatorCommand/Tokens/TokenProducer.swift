@@ -64,7 +64,9 @@ final class TokenProducer {
     return progress
   }
 
-  func flush() { producer.flush(timeoutMilliseconds: 200) }
+  func flush(timeoutMilliseconds: UInt64 = 200) {
+    producer.flush(timeoutMilliseconds: timeoutMilliseconds)
+  }
 
   func close() { producer.close() }
 }

@@ -95,9 +95,9 @@ public enum TokensImportCommand: Command {
         )
       }
       let output = try TokenProducer(cluster, settings.cluster.names)
-      result = try TokenImporter(source, settings, output, context).run()
-      let counts = "\(result.devices) registrations and removals, \(result.invalid) invalid tokens"
-      Audit.note("tokens import", "\(counts) from \(settings.file)", context)
+      let importer = TokenImporter(source, settings, output, context)
+      defer { Audit.note(name, importer.deed, context) }
+      result = try importer.run()
     }
     StandardOutput.line(settings.isJSON ? result.json : result.text)
     if result.wasStopped {

@@ -48,11 +48,27 @@ public enum TokensReviveCommand: Command {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
     try cluster.demand(settings.cluster.names.devices, "nothing was done: check --topic-prefix")
     let output = try TokenProducer(cluster, settings.cluster.names)
-    defer { output.close() }
-    let revived = try produce(invalid, output, context)
-    let names = invalid.prefix(100).map { DeviceToken.shortened($0.device.token) }
-    Audit.note("tokens revive", "\(revived) tokens: \(names.joined(separator: " "))", context)
+    var revived = 0
+    defer {
+      // Answers to what was produced before an error.
+      output.flush(timeoutMilliseconds: Audit.lastWait)
+      revived += output.drainProgress().devices
+      output.close()
+      let names = invalid.prefix(100).map { DeviceToken.shortened($0.device.token) }
+      let subject = deed(revived, of: invalid.count, names, unanswered: output.outstanding)
+      Audit.note(name, subject, context)
+    }
+    try produce(invalid, output, context, &revived)
     StandardOutput.line("\(revived) tokens registered as of now")
+  }
+
+  /// The subject for the audit.
+  ///
+  /// - Parameter names: The first of the `count` tokens, shortened.
+  static func deed(
+    _ revived: Int, of count: Int, _ names: [String], unanswered: Int
+  ) -> String {
+    "\(revived) of \(count) tokens: \(names.joined(separator: " "))" + Audit.doubt(unanswered)
   }
 
   private static func invalidDevices(_ settings: Settings) throws(ServiceFailure) -> [KnownDevice] {
@@ -71,16 +87,16 @@ public enum TokensReviveCommand: Command {
   }
 
   private static func produce(
-    _ invalid: [KnownDevice], _ output: TokenProducer, _ context: ServiceContext
-  ) throws(ServiceFailure) -> Int {
+    _ invalid: [KnownDevice], _ output: TokenProducer, _ context: ServiceContext,
+    _ revived: inout Int
+  ) throws(ServiceFailure) {
     let now = WallClock.milliseconds()
-    var revived = 0
     var watch = output.watch
     var noProgress: ProgressLine?
     func drain() throws(ServiceFailure) {
       let taken = output.drainProgress()
-      try watch.look(output.standing, &noProgress)
       revived += taken.devices
+      try watch.look(output.standing, &noProgress)
       if let refused = taken.refused.first { throw ServiceFailure("\(refused.error)") }
     }
     for (index, known) in invalid.enumerated() {
@@ -103,6 +119,5 @@ public enum TokensReviveCommand: Command {
       try drain()
     }
     try drain()
-    return revived
   }
 }

@@ -59,26 +59,28 @@ struct TraceSearch {
     guard !present.isEmpty else {
       throw ServiceFailure("there is no topic of Martlet; check --topic-prefix (\(names.prefix))")
     }
+    defer { progress?.end() }
     for (topic, content) in present where !context.signals.isStopping {
-      try orFail { try search(topic, content, partitions: known[topic] ?? 0) }
+      try search(topic, content, partitions: known[topic] ?? 0)
     }
-    progress?.end()
   }
 
   private mutating func search(
     _ topic: String, _ content: TraceReader.Content, partitions: Int
-  ) throws(KafkaError) {
+  ) throws(ServiceFailure) {
     let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
-    let marks = try cluster.admin.watermarks(all, timeoutMilliseconds: 10_000)
+    let marks = try orFail { try cluster.admin.watermarks(all, timeoutMilliseconds: 10_000) }
     var starts: [Int32: Int64] = [:]
-    let firsts = try cluster.admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
+    let firsts = try orFail {
+      try cluster.admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
+    }
     for (place, offset) in zip(all, firsts) { starts[place.partition] = offset }
     let total = marks.enumerated().reduce(0) { $0 + Int($1.1.high - (starts[Int32($1.0)] ?? 0)) }
     guard total > 0 else { return }
-    let tail = try KafkaTail(reading: topic, of: cluster, from: .offsets(starts))
+    let tail = try orFail { try KafkaTail(reading: topic, of: cluster, from: .offsets(starts)) }
     defer { tail.close() }
     var read = 0
-    tail.visit(to: marks.map(\.high), context) { record in
+    try tail.visit(to: marks.map(\.high), context) { record in
       look(at: record, topic, content)
       return true
     } afterBatch: { count in
