@@ -175,31 +175,43 @@ public final class FileStorage: LogStorage {
   public func restore(_ node: inout Node, at now: Moment) throws(SystemError) {
     let path = folder + "/journal"
     var rest = File.exists(path) ? try File.read(path, limit: Int.max)[...] : []
-    while rest.count > 8 {
-      var reader = MessageReader(rest)
-      guard let size = try? reader.int(4), let sum = try? reader.int(4) else { break }
-      let entry = rest.dropFirst(8).prefix(max(0, Int(size)))
-      guard size >= 0, entry.count == Int(size),
-        UInt32(truncatingIfNeeded: sum) == CRC32C.checksum(entry),
-        node.restore(entry)
-      else { break }
-      rest = rest.dropFirst(8 + Int(size))
+    while let entry = Self.entry(rest), node.restore(entry) {
+      rest = rest.dropFirst(8 + entry.count)
     }
-    restoreSegments(&node, now)
+    // Only the last entry can be torn: whole ones behind it mean that it is damaged, or of a newer version.
+    if rest.indices.contains(where: { Self.entry(rest[$0...]) != nil }) {
+      throw Self.unreadable(path, at: rest.startIndex)
+    }
+    try restoreSegments(&node, now, torn: rest.isEmpty ? nil : rest.startIndex)
     try rewriteJournal(node.journal)
   }
 
-  private func restoreSegments(_ node: inout Node, _ now: Moment) {
+  /// The first entry, if it is whole and has its checksum.
+  private static func entry(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+    var reader = MessageReader(bytes.prefix(8))
+    guard let size = try? reader.int(4), let sum = try? reader.int(4), size > 0,
+      size <= bytes.count - 8
+    else { return nil }
+    let entry = bytes.dropFirst(8).prefix(Int(size))
+    return UInt32(truncatingIfNeeded: sum) == CRC32C.checksum(entry) ? entry : nil
+  }
+
+  private static func unreadable(_ path: String, at place: Int) -> SystemError {
+    SystemError(
+      code: EBADMSG, attempt: "cannot read \(path) from byte \(place) on",
+      remedy: "what follows would be lost: restore the file from a copy, or use another folder")
+  }
+
+  /// - Parameter torn: The byte from which the journal cannot be read: segments of unknown topics may be somebody's then.
+  private func restoreSegments(
+    _ node: inout Node, _ now: Moment, torn: Int?
+  ) throws(SystemError) {
     let known = Set(node.logs)
-    var found: [LogID: [SegmentID]] = [:]
-    for name in names() {
-      guard let segment = Self.segment(name) else { continue }
-      if known.contains(segment.log) {
-        found[segment.log, default: []].append(segment)
-      } else {
-        remove(segment)
-      }
-    }
+    let all = names().compactMap(Self.segment)
+    let unknown = all.filter { !known.contains($0.log) }
+    if let torn, !unknown.isEmpty { throw Self.unreadable(folder + "/journal", at: torn) }
+    for segment in unknown { remove(segment) }
+    let found = Dictionary(grouping: all.filter { known.contains($0.log) }) { $0.log }
     for segments in found.values {
       let sorted = segments.sorted { ($0.base, $0.revision) < ($1.base, $1.revision) }
       var last: SegmentID?
@@ -211,7 +223,17 @@ public final class FileStorage: LogStorage {
         }
         last = segment
         let headers = headers(segment, isLast: segment.base == sorted.last?.base)
-        if headers.isEmpty { remove(segment) } else { node.restore(segment, headers, at: now) }
+        if headers.isEmpty {
+          // Its offsets before the base were given, though compaction may have removed the records.
+          do throws(StorageFull) {
+            try node.fill(segment.log, to: segment.base, at: now, self)
+          } catch {
+            throw SystemError(code: ENOSPC, attempt: error.reason)
+          }
+          remove(segment)
+        } else {
+          node.restore(segment, headers, at: now)
+        }
       }
     }
   }

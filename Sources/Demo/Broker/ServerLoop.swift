@@ -275,11 +275,16 @@ final class ServerLoop {
     while true {
       let replies = node.takeReplies()
       if replies.isEmpty { return }
+      // All are written before further input is handled: it may delete the records of one of them.
+      var answered: [Connection] = []
       for reply in replies {
         guard let connection = connections[reply.connection.number], let open = connection.open
         else { continue }
         connection.open = nil
         answer(reply.body, open, connection, now)
+        answered.append(connection)
+      }
+      for connection in answered where connections[connection.id.number] != nil {
         attend(connection, now)
       }
     }

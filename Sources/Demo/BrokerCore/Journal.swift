@@ -170,7 +170,28 @@ extension Node {
   }
 }
 
+extension Node {
+  /// Lets a log end at this offset or later: an empty batch takes the offsets up to it.
+  public mutating func fill(
+    _ log: LogID, to end: Int64, at now: Moment, _ storage: any LogStorage
+  ) throws(StorageFull) {
+    guard let name = topics.values.first(where: { $0.number == log.topic })?.name else { return }
+    try topics[name]!.logs[Int(log.partition)].fill(to: end, now: now.time, storage)
+  }
+}
+
 extension PartitionLog {
+  /// Appends batches without records, as Kafka's compaction leaves them: readers pass over their offsets.
+  mutating func fill(
+    to offset: Int64, now: Int64, _ storage: any LogStorage
+  ) throws(StorageFull) {
+    while end < offset {
+      let batch = Records.gap(Int32(clamping: offset - end))
+      guard let header = BatchHeader(batch[...]) else { return }
+      _ = try append(batch[...], header, TopicSettings(), now: now, storage)
+    }
+  }
+
   mutating func restoreStart(_ offset: Int64) {
     start = max(start, offset)
     end = max(end, start)

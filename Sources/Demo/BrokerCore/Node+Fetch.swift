@@ -127,6 +127,11 @@ extension Node {
         body: fetched(fetch.request, fetch.version, fetch.caller, storage)))
   }
 
+  /// Reads the records of answers that nobody has taken yet; without their files they could not be read later.
+  mutating func loadReplies(_ storage: any LogStorage) {
+    for place in replies.indices { replies[place].body = replies[place].body.loaded(storage) }
+  }
+
   /// Answers all requests that wait for records of a topic that was changed.
   mutating func finishFetches(of topic: Topic, _ storage: any LogStorage) {
     for (connection, fetch) in fetches

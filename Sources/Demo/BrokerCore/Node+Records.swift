@@ -247,6 +247,7 @@ extension Node {
     let log = topic.logs[index]
     guard offset > log.start else { return }
     try storage.note(Journal.start(log.id, offset))
+    loadReplies(storage)
     topics[name]!.logs[index].cut(to: offset, storage)
   }
 

@@ -147,6 +147,7 @@ extension Node {
     topics[topic.name] = nil
     namesByID[topic.id] = nil
     finishFetches(of: topic, storage)
+    loadReplies(storage)
     for var log in topic.logs { log.remove(storage) }
     for name in groups.keys {
       let old = groups[name]!.offsets.keys.filter { $0.topic == topic.name }

@@ -68,6 +68,18 @@ public enum Records {
     return nil
   }
 
+  /// A batch without records that takes this many offsets, of no time and no producer.
+  static func gap(_ count: Int32) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: BatchHeader.size)
+    bytes[16] = 2
+    bytes.put(Int64(count) - 1, 4, at: 23)
+    for (place, size) in [(27, 8), (35, 8), (43, 8), (51, 2), (53, 4)] {
+      bytes.put(-1, size, at: place)
+    }
+    BatchHeader.seal(&bytes)
+    return bytes
+  }
+
   /// Returns the batch with only these of its records, uncompressed, and with their newest time unless the broker set it.
   static func batch(_ records: [Record], of batch: ArraySlice<UInt8>) -> [UInt8] {
     var bytes = Array(batch.prefix(BatchHeader.size))

@@ -47,6 +47,20 @@ public enum Value: Equatable, Sendable {
   /// Returns the list of the transformed elements.
   public func map(_ body: (Value) -> Value) -> Value { .list(list.map(body)) }
 
+  /// Returns the same with the stored records as bytes.
+  func loaded(_ storage: any LogStorage) -> Value {
+    switch self {
+    case .stored(let ranges):
+      var bytes: [UInt8] = []
+      for range in ranges { storage.read(range, into: &bytes) }
+      return .bytes(bytes[...])
+    case .list(let values): return .list(values.map { $0.loaded(storage) })
+    case .fields(let fields):
+      return .fields(fields.map { Field(name: $0.name, value: $0.value.loaded(storage)) })
+    default: return self
+    }
+  }
+
   public static func optional(_ text: String?) -> Value { text.map { .text($0) } ?? .null }
   public static func number(_ value: some BinaryInteger) -> Value {
     .int(Int64(truncatingIfNeeded: value))

@@ -13,6 +13,7 @@ public enum LabLog: String, LogTable {
   case processKilled = "process killed with SIGKILL"
   case requestsGenerated = "requests generated"
   case topicsCreated = "topics created"
+  case topicsLeft = "topics are left in the cluster"
   case notAssigned = "waiting for processes to be assigned their partitions"
   case processStuck = "process did not exit in time; killing it"
   case processExited = "process exited"
@@ -27,7 +28,7 @@ public enum LabLog: String, LogTable {
     case .oneNode, .processKilled, .notAssigned, .processStuck, .processExited, .processRestarts:
       .warning
     case .faultInterface, .spaceAgain, .folderKept, .starting, .requestsGenerated, .topicsCreated,
-      .allExited:
+      .topicsLeft, .allExited:
       .info
     }
   }

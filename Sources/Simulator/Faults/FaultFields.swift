@@ -120,8 +120,10 @@ public struct FaultFields {
   /// Reads a duration such as `30s`, in milliseconds.
   mutating func duration(_ field: String) throws(FaultScriptError) -> UInt64? {
     guard let text = try text(field) else { return nil }
-    guard let time = DurationText.milliseconds(of: text), time >= 0 else {
-      throw error(field, "must be a time such as 250ms, 30s or 15m, not \(text)")
+    guard let time = DurationText.milliseconds(of: text), (0...Self.longestOffset).contains(time)
+    else {
+      throw error(
+        field, "must be a time such as 250ms, 30s or 15m, of ten years at most, not \(text)")
     }
     return UInt64(time)
   }
@@ -136,7 +138,7 @@ public struct FaultFields {
     return offset
   }
 
-  /// Ten years in milliseconds, more than any clock is off.
+  /// Ten years in milliseconds, more than any clock is off: sums of some of them cannot overflow.
   private static let longestOffset: Int64 = 315_576_000_000
 
   public static func offset(of text: String) -> Int64? {

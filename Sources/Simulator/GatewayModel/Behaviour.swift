@@ -178,13 +178,13 @@ extension Behaviour {
     .init(
       "stream-above-limit", .observed, .choice(["reset", "goaway"]), "reset",
       .word(\.streamAboveLimit),
-      "A stream above the announced limit is reset with REFUSED_STREAM, and its further frames with STREAM_CLOSED"
+      "A stream above the announced limit is reset with REFUSED_STREAM, and the next frame on it with STREAM_CLOSED"
         + " (reset); or the connection ends with a GOAWAY of that code, as with gateways of 2016 (goaway)."
     ),
     .init(
       "frames on closed streams", .inferred, fixed: "STREAM_CLOSED",
       "DATA or HEADERS on a stream that the client has ended, or that is closed, get RST_STREAM with STREAM_CLOSED"
-        + " (RFC 9113 §5.1)."),
+        + " (RFC 9113 §5.1); on a stream that the gateway has reset they are ignored."),
     .init(
       "connection-rate", .inferred, .count(anyCount), "0", .number(\.connectionRate),
       "Connections per minute from one address; more are reset. 0 means no limit. Apple documents that it"

@@ -71,10 +71,12 @@ public struct DeviceBudgets: Sendable {
     let kind: BudgetKind
   }
 
-  /// The times of the pushes accepted within the last hour, oldest first.
-  private var taken: [Place: [Int64]] = [:]
-  /// The number of devices that are tracked; others accept every push.
-  private static let capacity = 100_000
+  /// The times of the pushes accepted within the last hour, oldest first: of the devices asked about most recently, and
+  /// of those before them.
+  private var recent: [Place: [Int64]] = [:]
+  private var older: [Place: [Int64]] = [:]
+  /// The number of devices in either; the older ones are forgotten when there are as many recent ones.
+  private static let capacity = 50_000
 
   public init() {}
 
@@ -86,13 +88,20 @@ public struct DeviceBudgets: Sendable {
     let limit = (limits ?? BudgetLimits()).limit(of: kind, rules)
     guard limit > 0 else { return true }
     let place = Place(token: token, app: app, kind: kind)
-    guard taken[place] != nil || taken.count < Self.capacity else { return true }
-    var times = taken[place, default: []]
+    var times = recent[place] ?? older[place] ?? []
     // A time ahead of the clock means that the clock was moved back.
     times.removeAll { $0 <= now - Self.interval || $0 > now }
-    defer { taken[place] = times }
+    defer { keep(times, place) }
     guard times.count < limit else { return false }
     times.append(now)
     return true
+  }
+
+  private mutating func keep(_ times: [Int64], _ place: Place) {
+    if recent[place] == nil, recent.count == Self.capacity {
+      older = recent
+      recent = [:]
+    }
+    recent[place] = times
   }
 }

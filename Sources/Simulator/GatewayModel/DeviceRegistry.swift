@@ -47,42 +47,61 @@ public struct DeclaredToken: Sendable, Equatable {
   public func with(_ state: State) -> DeclaredToken { DeclaredToken(self, state: state) }
 }
 
-/// The declared device tokens. A value type: each loop has a copy.
+/// The declared device tokens. A value type: each loop has a copy, so a change copies the part that it is in.
 public struct DeviceRegistry: Sendable {
-  private var entries: [DeclaredToken] = []
-  private var places: [UInt64: Int] = [:]
+  /// The tokens whose hashes have the same first byte.
+  private struct Part: Sendable {
+    var entries: [DeclaredToken] = []
+    var places: [UInt64: Int] = [:]
+
+    /// Adds a token or replaces its declaration; returns false if it replaces one.
+    mutating func declare(_ token: DeclaredToken, _ hash: UInt64) -> Bool {
+      var slot = hash
+      // A token whose hash is taken uses the next free one.
+      while let place = places[slot] {
+        if entries[place].token == token.token {
+          entries[place] = token
+          return false
+        }
+        slot &+= 1
+      }
+      places[slot] = entries.count
+      entries.append(token)
+      return true
+    }
+
+    func find(_ token: Span<UInt8>, _ hash: UInt64) -> DeclaredToken? {
+      var slot = hash
+      while let place = places[slot] {
+        let entry = entries[place]
+        if DeviceRegistry.isSame(entry.token, token) { return entry }
+        slot &+= 1
+      }
+      return nil
+    }
+  }
+
+  private var parts = [Part](repeating: Part(), count: 256)
+  public private(set) var count = 0
 
   public init() {}
 
-  public var count: Int { entries.count }
-  public var isEmpty: Bool { entries.isEmpty }
+  public var isEmpty: Bool { count == 0 }
 
   /// Adds a token or replaces its declaration.
   public mutating func declare(_ token: DeclaredToken) {
-    var slot = Self.hash(token.token.span)
-    // A token whose hash is taken uses the next free one.
-    while let place = places[slot] {
-      if entries[place].token == token.token {
-        entries[place] = token
-        return
-      }
-      slot &+= 1
-    }
-    places[slot] = entries.count
-    entries.append(token)
+    let hash = Self.hash(token.token.span)
+    if parts[Self.part(hash)].declare(token, hash) { count += 1 }
   }
 
   /// Returns the declaration of a token, in upper or lower case.
   public func find(_ token: Span<UInt8>) -> DeclaredToken? {
-    guard !entries.isEmpty else { return nil }
-    var slot = Self.hash(token)
-    while let place = places[slot] {
-      let entry = entries[place]
-      if Self.isSame(entry.token, token) { return entry }
-      slot &+= 1
-    }
-    return nil
+    guard count > 0 else { return nil }
+    let hash = Self.hash(token)
+    return parts[Self.part(hash)].find(token, hash)
   }
+
+  private static func part(_ hash: UInt64) -> Int { Int(hash >> 56) }
 
   /// FNV-1a over the digits in lower case.
   public static func hash(_ token: Span<UInt8>) -> UInt64 {

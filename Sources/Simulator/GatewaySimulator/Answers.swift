@@ -88,18 +88,18 @@ struct Answers: ~Copyable {
     connection.http.faulty?.respondEarly(request, headers, body: bodies[Int(reason.rawValue)])
   }
 
-  /// Sends a custom response. The connection keeps its bytes until the stream has closed.
+  /// Sends a custom response. The request keeps its bytes until the stream has closed.
   mutating func custom(
     _ request: UnsafeMutablePointer<ServerRequest>, _ answer: CustomAnswer,
-    on connection: GatewayConnection, _ pool: ServerRequestPool
+    _ pool: ServerRequestPool
   ) {
     headers.removeAll()
-    headers.append(":status", connection.hold("\(answer.status)".utf8), .never)
+    headers.append(":status", request.pointee.keep("\(answer.status)".utf8), .never)
     for field in answer.headers.prefix(HeaderList.capacity - 1) {
       headers.append(
-        name: connection.hold(field.name.utf8), connection.hold(field.value.utf8), .never)
+        name: request.pointee.keep(field.name.utf8), request.pointee.keep(field.value.utf8), .never)
     }
-    let body = answer.body.isEmpty ? nothing : connection.hold(answer.body)
+    let body = answer.body.isEmpty ? nothing : request.pointee.keep(answer.body)
     HTTP2ServerConnection.respond(request, headers, body: body, pool: pool)
   }
 

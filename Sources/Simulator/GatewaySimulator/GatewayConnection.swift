@@ -46,8 +46,6 @@ final class GatewayConnection {
   var acceptedAt: UInt64 = 0
   /// The faults applied to the connection; nil if there are none.
   var faults: ConnectionFaults?
-  /// Memory that responses on this connection point to; released when no stream is open.
-  private var bodies: [UnsafeMutableRawBufferPointer] = []
 
   init(
     _ http: HTTP2ServerConnection, slot: Int, id: UInt64, role: ListenerRole,
@@ -59,27 +57,6 @@ final class GatewayConnection {
     self.role = role
     self.settings = settings
     self.openedAt = openedAt
-  }
-
-  deinit { release() }
-
-  /// Copies bytes for a response, and keeps them until its stream has closed.
-  func hold(_ bytes: some Collection<UInt8>) -> UnsafeRawBufferPointer {
-    let memory = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: max(bytes.count, 1), alignment: 1)
-    memory.copyBytes(from: bytes)
-    bodies.append(memory)
-    return UnsafeRawBufferPointer(rebasing: memory[..<bytes.count])
-  }
-
-  /// Releases the bodies once no response can need them.
-  func releaseIfIdle() {
-    if !bodies.isEmpty, http.openStreams == 0 { release() }
-  }
-
-  private func release() {
-    for memory in bodies { memory.deallocate() }
-    bodies = []
   }
 }
 

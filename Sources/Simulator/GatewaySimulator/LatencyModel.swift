@@ -13,11 +13,15 @@ public enum LatencyModel: Sendable, Equatable {
   /// The number of standard deviations below which 99 % of a normal distribution lie.
   private static let deviationsToP99 = 2.326_348
 
+  /// A year in milliseconds: sums with the delays of faults cannot overflow.
+  private static let longest: Int64 = 31_557_600_000
+
   /// Reads `20ms`, `0ms` or `lognormal:20ms,200ms` (median and 99th percentile).
   public init?(_ text: String) {
     let prefix = "lognormal:"
     guard text.hasPrefix(prefix) else {
-      guard let time = DurationText.milliseconds(of: text), time >= 0 else { return nil }
+      guard let time = DurationText.milliseconds(of: text), (0...Self.longest).contains(time)
+      else { return nil }
       self = time == 0 ? .none : .fixed(UInt64(time))
       return
     }

@@ -51,7 +51,7 @@ extension SimulatorLoop {
     case EncodedVerdict.custom:
       guard let answer = customAnswers.take(argument) else { return }
       shared.counters.add(isChannel && answer.status < 300 ? .accepted : .custom)
-      answers.custom(request, answer, on: connection, pool)
+      answers.custom(request, answer, pool)
       if isChannel, answer.status < 300 { advise(connection, nil) }
     case EncodedVerdict.reset:
       shared.counters.add(.reset)

@@ -118,7 +118,6 @@ extension SimulatorLoop {
     for connection in touched {
       connection.isTouched = false
       connection.http.flush()
-      connection.releaseIfIdle()
       logEnd(of: connection)
       if connection.http.isClosed {
         noteHandshake(of: connection)

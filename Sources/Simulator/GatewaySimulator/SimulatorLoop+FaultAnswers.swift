@@ -162,8 +162,9 @@ extension SimulatorLoop {
       shared.counters.add(.reset)
       var headers = HeaderList()
       let status = status(request.pointee.verdict)
-      headers.append(":status", connection.hold("\(status)".utf8), .never)
-      headers.append("apns-id", connection.hold(Answers.identifier(in: request).utf8), .never)
+      headers.append(":status", request.pointee.keep("\(status)".utf8), .never)
+      let id = Answers.identifier(in: request)
+      headers.append("apns-id", request.pointee.keep(id.utf8), .never)
       connection.http.faulty?.respondPartly(request, headers, code: form.code)
     }
     forgetCustomAnswer(request.pointee.verdict)

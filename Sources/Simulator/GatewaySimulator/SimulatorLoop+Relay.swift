@@ -72,7 +72,7 @@ extension SimulatorLoop {
     touch(connection)
     switch real.ending {
     case .answered:
-      answers.custom(request, Self.copy(push, now: wallNow), on: connection, pool)
+      answers.custom(request, Self.copy(push, now: wallNow), pool)
       shared.counters.add(real.status == 200 ? .accepted : .rejected)
       advise(
         connection, real.status == 200 ? nil : Reason(real.reason ?? "") ?? .internalServerError)

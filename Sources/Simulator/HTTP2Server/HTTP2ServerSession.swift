@@ -146,11 +146,17 @@ public final class HTTP2ServerSession: ServerSession {
     frames.dataStreams.removeAll(keepingCapacity: true)
   }
 
-  /// nghttp2 ignores DATA and HEADERS on a closed stream; RFC 9113 §5.1 requires STREAM_CLOSED for them.
+  /// nghttp2 ignores DATA and HEADERS on a closed stream; RFC 9113 §5.1 requires STREAM_CLOSED for them. What the client
+  /// sent before it knew of the server's reset stays ignored, except for the first frame on a stream above the limit,
+  /// which Apple's gateway answers; neither is a flood.
   private func refuseIfClosed(_ stream: Int32) throws(ConnectionFailure) {
     guard stream > 0, stream <= state.pointee.newestStream,
       nghttp2_session_get_stream_remote_close(session, stream) == -1
     else { return }
+    if state.pointee.refused.remove(stream) {
+      return reset(stream, code: HTTP2ErrorCode.streamClosed)
+    }
+    if state.pointee.cut.contains(stream) { return }
     guard state.pointee.countReset() else { throw failure(NGHTTP2_ERR_CALLBACK_FAILURE.rawValue) }
     reset(stream, code: HTTP2ErrorCode.streamClosed)
   }

@@ -58,6 +58,8 @@ public struct ServerRequest: ListMember {
   var response: UnsafeRawPointer?
   var responseCount = 0
   var responseSent = 0
+  /// The newest copy made by `keep`; each begins with the address of the one before.
+  private(set) var kept: UnsafeMutableRawPointer?
   public var next: UnsafeMutablePointer<ServerRequest>?
   public var previous: UnsafeMutablePointer<ServerRequest>?
 
@@ -93,7 +95,26 @@ public struct ServerRequest: ListMember {
     UnsafeRawBufferPointer(start: bytes + bodyStart, count: count - bodyStart)
   }
 
+  /// Copies bytes for the response; the copy is valid until the stream closes.
+  public mutating func keep(_ bytes: some Collection<UInt8>) -> UnsafeRawBufferPointer {
+    let link = MemoryLayout<UnsafeMutableRawPointer?>.size
+    let memory = UnsafeMutableRawPointer.allocate(byteCount: link + bytes.count, alignment: link)
+    memory.storeBytes(of: kept, as: UnsafeMutableRawPointer?.self)
+    kept = memory
+    let copy = UnsafeMutableRawBufferPointer(start: memory + link, count: bytes.count)
+    copy.copyBytes(from: bytes)
+    return UnsafeRawBufferPointer(copy)
+  }
+
+  mutating func releaseKept() {
+    while let memory = kept {
+      kept = memory.load(as: UnsafeMutableRawPointer?.self)
+      memory.deallocate()
+    }
+  }
+
   mutating func recycle() {
+    if kept != nil { releaseKept() }
     streamID = 0
     fieldCount = 0
     headerListSize = 0
@@ -191,6 +212,7 @@ public final class ServerRequestPool {
 
   deinit {
     for request in all {
+      request.pointee.releaseKept()
       request.pointee.bytes.deallocate()
       request.pointee.fields.deallocate()
       request.pointee.scratch.deallocate()

@@ -24,6 +24,11 @@ struct ServerState {
   private(set) var newestStream: Int32 = 0
   /// Whether a stream above the limit ends the connection.
   var endsAboveLimit = false
+  /// Streams that the server has reset before their request ended, and streams above the limit.
+  var cut = RecentStreams()
+  var refused = RecentStreams()
+  /// The newest stream that the client has reset.
+  private(set) var resetByClient: Int32 = 0
   /// The number of streams reset by the client, minus the answered ones.
   var resetDebt = 0
   /// Whether the client floods the server, so that the connection must end with ENHANCE_YOUR_CALM.
@@ -54,6 +59,12 @@ struct ServerState {
     resetDebt += 1
     if resetDebt > Self.resetLimit { isFlooded = true }
     return !isFlooded
+  }
+
+  /// Counts the client's reset of a stream.
+  mutating func noteReset(_ stream: Int32) -> Bool {
+    resetByClient = stream
+    return countReset()
   }
 
   mutating func countAnswer() { resetDebt = max(0, resetDebt - 1) }
@@ -108,6 +119,7 @@ enum ServerCallbacks {
     guard frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST else { return 0 }
     let before = state.pointee.newestStream
     guard let request = state.pointee.begin(frame.pointee.hd.stream_id) else {
+      state.pointee.refused.insert(frame.pointee.hd.stream_id)
       if state.pointee.endsAboveLimit {
         state.pointee.isGoingAway = true
         StreamLimit.end(session, lastStreamID: before)
@@ -156,7 +168,7 @@ enum ServerCallbacks {
         ServerState.announceIfLarge(request, state)
       }
     case NGHTTP2_RST_STREAM.rawValue:
-      let isTolerable = ServerState.from(user).pointee.countReset()
+      let isTolerable = ServerState.from(user).pointee.noteReset(frame.pointee.hd.stream_id)
       return isTolerable ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
     case NGHTTP2_SETTINGS.rawValue where flags & NGHTTP2_FLAG_ACK.rawValue == 0:
       let limit = nghttp2_session_get_remote_settings(
@@ -172,8 +184,14 @@ enum ServerCallbacks {
   }
 
   private static let streamClosed: nghttp2_on_stream_close_callback = { session, stream, _, user in
+    let state = ServerState.from(user)
+    if nghttp2_session_get_stream_remote_close(session, stream) == 0,
+      stream != state.pointee.resetByClient
+    {
+      state.pointee.cut.insert(stream)
+    }
     guard let request = request(session, stream) else { return 0 }
-    ServerState.from(user).pointee.close(request)
+    state.pointee.close(request)
     return 0
   }
 

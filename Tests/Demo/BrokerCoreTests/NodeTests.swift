@@ -104,6 +104,28 @@ import Testing
     #expect(topics(["t"])[0]["Id"] != id)
   }
 
+  /// By DeleteTopics and DeleteRecords.
+  @Test(arguments: [20, 21] as [Int16])
+  func `an answer to Fetch keeps its records when they are deleted before it is written`(
+    key: Int16
+  ) throws {
+    var desk = Desk()
+    desk.create("t")
+    let fetch = desk.ask(1, Desk.fetchRequest("t", from: 0), version: 11, from: 2)
+    #expect(fetch == .later)
+    let batch = Batches.batch([("a", "b")])
+    _ = desk.produce("t", batch)
+    let partition: Value = ["Index": 0, "Offset": -1]
+    let topic: Value =
+      key == 20 ? ["Name": "t"] : ["Name": "t", "Partitions": .list([partition])]
+    _ = desk.answer(key, ["Topics": .list([topic])])
+    #expect(desk.storage.size == 0)
+    let replies = desk.node.takeReplies()
+    let body = try #require(replies.first?.body)
+    let records = body["Topics"].list[0]["Partitions"].list[0]["Records"]
+    #expect(records.bytes.count == batch.count)
+  }
+
   @Test mutating func `a list of a configuration is added to and taken from`() {
     desk.create("t")
     #expect(alter("cleanup.policy", 2, "compact,delete").int == 0)

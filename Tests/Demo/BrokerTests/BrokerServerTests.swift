@@ -66,6 +66,67 @@ import Testing
     #expect(try read(2_010, "things", broker.bootstrap) == Array(0..<2_010))
   }
 
+  /// As a process leaves it that was killed during the first batch of a segment, when compaction had removed what was
+  /// newest before.
+  @Test func `offsets up to the base of a torn segment are not given again`() throws {
+    KafkaLog.silence()
+    let folder = TemporaryFolder()
+    let place = folder.file("kafka")
+    do {
+      let broker = try EmbeddedBroker([.init("things", partitions: 1)], folder: place)
+      try produce(10, to: "things", broker.bootstrap)
+    }
+    let file = open(place + "/1-0-25-0.log", O_CREAT | O_WRONLY, 0o644)
+    try #require(file >= 0)
+    #expect(write(file, [UInt8](repeating: 7, count: 100), 100) == 100)
+    close(file)
+    for written in [0, 5] as [Int64] {
+      let broker = try EmbeddedBroker([.init("things", partitions: 1)], folder: place)
+      #expect(try marks("things", broker.bootstrap) == 25 + written)
+      // A reader gets over the gap although nothing is behind it.
+      let before = try configuration(broker.bootstrap).readAll("things")
+      #expect(before.count == 10 + Int(written))
+      try produce(5, to: "things", broker.bootstrap)
+      let count = 15 + Int(written)
+      let expected: [Int64] = Array(0..<10) + Array(25..<30 + written)
+      #expect(try read(count, "things", broker.bootstrap) == expected)
+    }
+  }
+
+  /// Damages the journal of two topics, one record in each, and starts a broker on it.
+  private func startDamaged(_ damage: (_ journal: String, _ size: Int) -> Void) throws {
+    KafkaLog.silence()
+    let folder = TemporaryFolder()
+    let place = folder.file("kafka")
+    do {
+      let broker = try EmbeddedBroker([.init("things", partitions: 1)], folder: place)
+      try produce(1, to: "things", broker.bootstrap)
+      try broker.createTopic(.init("others", partitions: 1))
+      try produce(1, to: "others", broker.bootstrap)
+    }
+    let journal = place + "/journal"
+    let file = open(journal, O_RDONLY)
+    try #require(file >= 0)
+    let size = Int(lseek(file, 0, SEEK_END))
+    close(file)
+    damage(journal, size)
+    let error = #expect(throws: KafkaError.self) { _ = try EmbeddedBroker(folder: place) }
+    #expect(error.map { "\($0)".contains(journal) } == true)
+    for name in ["1-0-0-0.log", "2-0-0-0.log"] {
+      #expect(access(place + "/" + name, F_OK) == 0, "\(name)")
+    }
+  }
+
+  @Test func `a broker with a damaged journal does not start, and deletes no records`() throws {
+    try startDamaged { journal, _ in
+      let file = open(journal, O_WRONLY)
+      #expect(pwrite(file, [0xFF], 1, 9) == 1)
+      close(file)
+    }
+    // The entry of the second topic is torn.
+    try startDamaged { journal, size in #expect(truncate(journal, size - 3) == 0) }
+  }
+
   @Test func `a record reaches a reader that waits`() throws {
     KafkaLog.silence()
     let broker = try EmbeddedBroker([.init("things", partitions: 1)])

@@ -115,6 +115,46 @@ import Testing
     #expect(session.openStreams == 0)
   }
 
+  /// A client that sends header fields and body apart has some of it on the way. 2,200 frames are more than the limit of
+  /// resets, and their bytes more than the connection's window.
+  @Test(arguments: [0, 1] as [UInt8])
+  func `what is on its way on streams that the server has reset is ignored`(type: UInt8) throws {
+    let session = session(limit: 10)
+    var client = HandMadeClient()
+    client.request(Self.fields, body: nil)
+    try receive(client.bytes, session)
+    session.reset(1, code: 8)
+    #expect(try ends(frames(of: session)) == [Frame(type: 3, stream: 1, code: 8)])
+    let late = frame(
+      type: type, flags: type == 0 ? 0 : 5, stream: 1,
+      type == 0 ? [UInt8](repeating: 1, count: 60) : [0x82, 0x87, 0x84, 0x41, 1, 0x78])
+    var sent: [Frame] = []
+    for _ in 0..<2_200 {
+      try receive(late, session)
+      sent += try frames(of: session)
+    }
+    #expect(ends(sent).isEmpty && session.openStreams == 0)
+    #expect(sent.contains { $0.type == 8 && $0.stream == 0 } == (type == 0))
+  }
+
+  @Test func `a client above the limit does not flood the connection with what is on its way`()
+    throws
+  {
+    let session = session(limit: 1)
+    var client = HandMadeClient()
+    client.frame(4, 1, 0, [])
+    for _ in 0...1_100 { client.request(Self.fields, body: nil) }
+    try receive(client.bytes, session)
+    _ = try frames(of: session)
+    for number in 1...1_100 as ClosedRange<UInt32> {
+      try receive(frame(type: 0, flags: 1, stream: 2 * number + 1, [1]), session)
+    }
+    #expect(try ends(frames(of: session)).count == 1_100)
+    try receive(frame(type: 0, flags: 1, stream: 3, [1]), session)
+    #expect(try ends(frames(of: session)).isEmpty)
+    #expect(session.openStreams == 1)
+  }
+
   /// h2spec 5.1/12: HEADERS on a stream that is answered and over (5.1/11 is DATA).
   @Test func `HEADERS on a stream that was answered get STREAM_CLOSED`() throws {
     let session = try answeredSession()

@@ -71,6 +71,21 @@ import Testing
     #expect(first && earlier)
   }
 
+  @Test func `devices have a budget however many there were before them`() {
+    var budgets = DeviceBudgets()
+    func takes(_ number: Int) -> Bool {
+      let token = withUnsafeBytes(of: number) { Array($0) }
+      return budgets.takes(
+        token: token, app: [1], .background, nil, rules(1), now: Self.start)
+    }
+    var taken = 0
+    for number in 0..<150_000 where takes(number) { taken += 1 }
+    #expect(taken == 150_000)
+    #expect(!takes(149_999) && !takes(100_001))
+    // The oldest are forgotten.
+    #expect(takes(0))
+  }
+
   @Test func `type, priority and event say which budget counts a push`() {
     #expect(BudgetKind(.background, priority: 5, isStart: false) == .background)
     #expect(BudgetKind(.liveactivity, priority: 10, isStart: false) == .liveActivity)

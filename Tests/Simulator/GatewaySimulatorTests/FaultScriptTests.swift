@@ -119,6 +119,10 @@ import Testing
       "rules[0] (stream_limit_low).raise_after must be a time"
     ),
     (
+      "[{\"id\":\"added_latency\",\"time\":\"9223372036854775807ms\"}]",
+      "rules[0] (added_latency).time must be a time such as 250ms, 30s or 15m, of ten years at most"
+    ),
+    (
       "[{\"id\":\"stream_limit_low\",\"when\":{\"token\":\"ab\"}}]",
       "rules[0] (stream_limit_low).when looks at a request, and there is none at the stage connection"
     ),

@@ -62,17 +62,22 @@ public enum DemoCommand: Command {
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     try orFail {
       let place = try DemoSetup(settings, context)
-      let run = try DemoRun(settings, place, context)
-      let report = try run.run()
+      let run: DemoRun
+      let report: DemoReport
+      do {
+        run = try DemoRun(settings, place, context)
+        report = try run.run()
+      } catch {
+        // A run that was stopped leaves nothing to look into.
+        let isOver = context.signals.isStopping && !settings.keeps
+        if isOver { place.remove(context) } else { place.leave(context) }
+        throw error
+      }
       StandardOutput.line(report.table)
       let problems = report.problems + run.remarks
       for problem in problems { context.log(LabLog.demoProblem, ["problem": problem]) }
       let isKept = settings.keeps || !report.problems.isEmpty
-      if isKept {
-        context.log(LabLog.folderKept, ["folder": place.folder])
-      } else {
-        place.remove()
-      }
+      if isKept { place.leave(context) } else { place.remove(context) }
       if settings.printsJSON { StandardOutput.line(report.json) }
       guard report.problems.isEmpty else {
         throw ServiceFailure("the audit failed; logs are in \(place.folder)/logs")

@@ -32,7 +32,10 @@ struct DemoSetup {
       context.log(
         LabLog.requestsGenerated, ["requests": "\(settings.requests)", "seed": "\(settings.seed)"])
     }
-    (names, created) = try Self.topics(settings, context)
+    do { (names, created) = try Self.topics(settings, context) } catch {
+      ScratchFolder.remove(folder)
+      throw error
+    }
   }
 
   /// One credential per team, with its apps.
@@ -61,19 +64,63 @@ struct DemoSetup {
     var random = SystemRandomNumberGenerator()
     let names = TopicNames(
       prefix: "martlet-demo-\(String(UInt32.random(in: 0 ... .max, using: &random), radix: 16)).")
-    let results = try cluster.admin.createTopics(
-      names.all.map { $0.kafka(replication: nil) }, timeoutMilliseconds: 30_000)
-    if let error = results.compactMap(\.error).first { throw error }
+    do {
+      let results = try cluster.admin.createTopics(
+        names.all.map { $0.kafka(replication: nil) }, timeoutMilliseconds: 30_000)
+      if let error = results.compactMap(\.error).first { throw error }
+    } catch {
+      delete(names, cluster.configuration, context)
+      throw error
+    }
     context.log(LabLog.topicsCreated, ["prefix": names.prefix])
     return (names, cluster.configuration)
   }
 
-  /// Deletes the folder and the topics.
-  func remove() {
-    if let created, let admin = try? KafkaAdmin(created) {
-      _ = try? admin.deleteTopics(names.all.map(\.name), timeoutMilliseconds: 30_000)
-      admin.close()
-    }
+  /// Says what the run leaves.
+  func leave(_ context: ServiceContext) {
+    context.log(LabLog.folderKept, ["folder": folder])
+    if let created { Self.tellTopics(names, created, context) }
+  }
+
+  /// Deletes the folder and the topics; says so if topics are left.
+  func remove(_ context: ServiceContext) {
+    if let created { Self.delete(names, created, context) }
     ScratchFolder.remove(folder)
+  }
+
+  private static func delete(
+    _ names: TopicNames, _ kafka: KafkaConfiguration, _ context: ServiceContext
+  ) {
+    do {
+      let admin = try KafkaAdmin(kafka)
+      defer { admin.close() }
+      let results = try admin.deleteTopics(
+        names.all.map(\.name), timeoutMilliseconds: 30_000)
+      if let error = results.compactMap(\.error).first(where: { $0.code != unknownTopic }) {
+        throw error
+      }
+    } catch {
+      tellTopics(names, kafka, context, because: "\(error)")
+    }
+  }
+
+  /// Kafka's error UNKNOWN_TOPIC_OR_PARTITION: there is nothing to delete.
+  private static let unknownTopic: Int32 = 3
+
+  private static func tellTopics(
+    _ names: TopicNames, _ kafka: KafkaConfiguration, _ context: ServiceContext,
+    because error: String? = nil
+  ) {
+    let (prefix, remedy) = (names.prefix, removal(of: names.prefix, at: kafka.bootstrap))
+    guard let error else {
+      return context.log(LabLog.topicsLeft, ["prefix": prefix, "remedy": remedy])
+    }
+    context.log(LabLog.topicsLeft, ["prefix": prefix, "remedy": remedy, "error": error])
+  }
+
+  /// The command that deletes the topics with this prefix.
+  static func removal(of prefix: String, at bootstrap: String) -> String {
+    let pattern = String(prefix.flatMap { $0 == "." ? "\\." : String($0) })
+    return "kafka-topics.sh --bootstrap-server \(bootstrap) --delete --topic '\(pattern).*'"
   }
 }
