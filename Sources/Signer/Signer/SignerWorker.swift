@@ -261,19 +261,21 @@ final class SignerWorker {
   }
 
   private func publishWhatIsDue(_ now: UInt64) {
-    guard mayWrite(now), !producer.isFull else { return }
+    guard mayWrite(now) else { return }
     let seconds = WallClock.seconds()
-    for place in issuer.machine.indices {
+    for place in issuer.machine.indices where !issuer.machine.isHeld(place, now: now) {
+      guard !producer.isFull else { return }
       do throws(SigningError) {
         guard let work = try issuer.work(place, now: seconds) else { continue }
         let isCleared = !work.clears || clear(work.record.credential)
         guard isCleared, publish(work.record) else {
           issuer.answered(work.record, isStored: false)
-          return issuer.machine.failed(now: now)
+          issuer.machine.hold(place, now: now)
+          continue
         }
       } catch {
         log(SignerLog.notSigned, ["error": "\(error)"])
-        return issuer.machine.failed(now: now)
+        issuer.machine.hold(place, now: now)
       }
     }
   }

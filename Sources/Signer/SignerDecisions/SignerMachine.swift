@@ -23,6 +23,8 @@ public struct SignerMachine: Sendable {
     var schedule = MintSchedule()
     /// On its way to the topic: nothing is written for it before the answer.
     var isPending = false
+    /// Nothing is written for it before.
+    var heldUntil: UInt64 = 0
   }
 
   private var entries: [Entry] = []
@@ -69,7 +71,10 @@ public struct SignerMachine: Sendable {
       var entry =
         oldPlaces[id].map { old[$0] } ?? departed.removeValue(forKey: id)
         ?? Entry(id: id, apps: apps)
-      if entry.apps != apps { entry.schedule.outdate() }
+      if entry.apps != apps {
+        entry.schedule.outdate()
+        entry.heldUntil = 0
+      }
       entry.apps = apps
       places[id] = entries.count
       entries.append(entry)
@@ -157,6 +162,14 @@ public struct SignerMachine: Sendable {
 
   /// The places of the credentials.
   public var indices: Range<Int> { entries.indices }
+
+  /// Whether a credential's record could not be handed over shortly before.
+  public func isHeld(_ place: Int, now: UInt64) -> Bool { now < entries[place].heldUntil }
+
+  /// A credential's record could not be handed over: nothing is written for it for a while. The others go on.
+  public mutating func hold(_ place: Int, now: UInt64) {
+    entries[place].heldUntil = now + Self.retryInterval
+  }
 
   /// What is to be written for a credential; nil for nothing. It is pending from then on, until `answered`.
   ///
