@@ -108,23 +108,25 @@ public struct SignerMachine: Sendable {
   ///
   /// - Returns: whether the credential is listed; otherwise it has to be withdrawn.
   @discardableResult
-  public mutating func read(_ found: MintSchedule.Found, of id: String, at offset: Int64) -> Bool {
-    change(id) { $0.schedule.read(found, at: offset) }
+  public mutating func read(
+    _ found: MintSchedule.Found, of id: String, at offset: Int64, in partition: Int32 = 0
+  ) -> Bool {
+    change(id) { $0.schedule.read(found, at: offset, in: partition) }
     guard places[id] == nil else { return true }
     unlisted.insert(id)
     return false
   }
 
   /// Senders have forgotten the credential: a signer has withdrawn it, or it is none that they could know.
-  public mutating func forgotten(_ id: String, at offset: Int64) {
+  public mutating func forgotten(_ id: String, at offset: Int64, in partition: Int32 = 0) {
     unlisted.remove(id)
-    removed(id, at: offset)
+    removed(id, at: offset, in: partition)
   }
 
   /// A tombstone. Whoever wrote it, senders still know the credential and wait for its token: one that is not listed
   /// has yet to be withdrawn.
-  public mutating func removed(_ id: String, at offset: Int64) {
-    change(id) { $0.schedule.read(.removed, at: offset) }
+  public mutating func removed(_ id: String, at offset: Int64, in partition: Int32 = 0) {
+    change(id) { $0.schedule.read(.removed, at: offset, in: partition) }
   }
 
   /// A sender asks for a token.
@@ -186,11 +188,12 @@ public struct SignerMachine: Sendable {
   ///
   /// - Parameter offset: where it stands; nil if the broker did not say.
   public mutating func published(
-    _ stamp: ProviderTokenStamp, apps: [String], of id: String, at offset: Int64?
+    _ stamp: ProviderTokenStamp, apps: [String], of id: String, at offset: Int64?,
+    in partition: Int32 = 0
   ) {
     change(id) { entry in
       entry.isPending = false
-      entry.schedule.published(stamp, at: offset)
+      entry.schedule.published(stamp, at: offset, in: partition)
       if apps != entry.apps { entry.schedule.outdate() }
     }
   }
