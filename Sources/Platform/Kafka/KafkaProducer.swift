@@ -281,12 +281,12 @@ public final class KafkaProducer {
       refused.append(refusedRecord(message, tag: records[slot].tag))
     }
     recovery.pause = ProducerRecovery.firstPause
-    if refusedID != nil || !unauthorized.isEmpty {
-      refusedID = nil
+    if code == RD_KAFKA_RESP_ERR_NO_ERROR, refusedID != nil || !unauthorized.isEmpty {
       let topic = topicIndex(message.pointee.rkt)
       unauthorized[topic] = nil
       taking.insert(topic)
     }
+    if refusedID != nil { refusedID = nil }
     outstandingBytes -= message.pointee.len + message.pointee.key_len
     answered &+= 1
     deliveries.append(
