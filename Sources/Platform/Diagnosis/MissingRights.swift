@@ -59,6 +59,11 @@ public struct MissingRights: Sendable {
     return report(operation, resource, error: nil)
   }
 
+  /// It is no longer known whether an operation is allowed.
+  public mutating func forget(_ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource) {
+    if let index = index(operation, resource) { refusals.remove(at: index) }
+  }
+
   /// Why the program cannot do its job; nil when no right is known to be missing.
   public var obstacle: String? {
     guard let first = refusals.first else { return nil }

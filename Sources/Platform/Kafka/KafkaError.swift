@@ -117,6 +117,14 @@ extension KafkaError {
   /// True if a broker refused this process or cannot be trusted: credentials or certificates are wrong.
   public var isRefusal: Bool { Self.refusing.contains(code) }
 
+  /// True if a TLS handshake was broken off without a word of why, as by a load balancer whose brokers are away: no
+  /// certificate was looked at.
+  public var isBrokenHandshake: Bool {
+    code == RD_KAFKA_RESP_ERR__SSL.rawValue
+      && (message.contains("unexpected eof while reading")
+        || message.contains("SSL transport error"))
+  }
+
   /// True if the response is not one of a Kafka broker that librdkafka can parse: another service answered, or only one
   /// side uses TLS.
   public var isUnreadable: Bool {

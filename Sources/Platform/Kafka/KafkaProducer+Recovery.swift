@@ -85,7 +85,11 @@ extension KafkaProducer {
   func note(_ code: rd_kafka_resp_err_t, of topic: Int) {
     guard DeliveryFailure.isAnswer(code) else { return }
     refusals += 1
-    lastRefusal = (topic, KafkaError(code, "topic \(topics[topic].name)"))
+    let error = KafkaError(code, "topic \(topics[topic].name)")
+    lastRefusal = (topic, error)
+    guard error.isOfAuthorization else { return }
+    unauthorized[topic] = error
+    taking.remove(topic)
   }
 
   /// The content of a record that is returned to the caller.

@@ -56,6 +56,10 @@ public final class KafkaProducer {
   /// Set when Kafka refused the client a producer id, with the time (monotonic milliseconds): this user may write to
   /// none of its topics. Every further client asks again.
   var refusedID: (error: KafkaError, at: UInt64)?
+  /// The errors of topics whose last answered record the authorizer refused.
+  var unauthorized: [Int: KafkaError] = [:]
+  /// Topics that have taken a record since one was refused, or a producer id.
+  var taking: Set<Int> = []
   /// The content of refused records: those that the next `drainDeliveries` will return, and those that the last one
   /// returned.
   var refused: [RefusedRecord] = []
@@ -111,6 +115,20 @@ public final class KafkaProducer {
         waiting: outstanding, topics: [topics[lastRefusal.topic].name], error: lastRefusal.error)
     }
     return lastError.map { ProducerTrouble(waiting: outstanding, topics: [], error: $0) }
+  }
+
+  /// The topics that this user may not write to, as far as records that wait or a refused producer id show.
+  public var unwritable: [(topic: String, error: KafkaError)] {
+    if let refusedID, MonotonicClock.milliseconds() < refusedID.at + ProducerRecovery.idPatience {
+      return topics.map { ($0.name, refusedID.error) }
+    }
+    guard outstanding > 0 else { return [] }
+    return unauthorized.sorted { $0.key < $1.key }.map { (topics[$0.key].name, $0.value) }
+  }
+
+  /// Whether a topic that was `unwritable` has taken a record since.
+  public func isTaking(_ topic: String) -> Bool {
+    topics.firstIndex { $0.name == topic }.map(taking.contains) ?? false
   }
 
   /// The producer's status as of the last drained deliveries.
@@ -263,6 +281,11 @@ public final class KafkaProducer {
       refused.append(refusedRecord(message, tag: records[slot].tag))
     }
     recovery.pause = ProducerRecovery.firstPause
+    if code == RD_KAFKA_RESP_ERR_NO_ERROR, refusedID != nil || !unauthorized.isEmpty {
+      let topic = topicIndex(message.pointee.rkt)
+      unauthorized[topic] = nil
+      taking.insert(topic)
+    }
     if refusedID != nil { refusedID = nil }
     outstandingBytes -= message.pointee.len + message.pointee.key_len
     answered &+= 1
@@ -282,6 +305,7 @@ public final class KafkaProducer {
     if let error = fatalError, error.isOfAuthorization {
       refusals += 1
       refusedID = (error, MonotonicClock.milliseconds())
+      taking = []
     }
     beginRecovery()
   }
@@ -335,6 +359,7 @@ public final class KafkaProducer {
     records.removeAll()
     outstandingBytes = 0
     recovery = ProducerRecovery()
+    unauthorized = [:]
     connectAnew()
     return count
   }

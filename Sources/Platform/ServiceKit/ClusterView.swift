@@ -92,7 +92,7 @@ private struct ClusterWait {
   private let configuration: KafkaConfiguration
   private let context: ServiceContext
   private var patience = BrokerWait(now: MonotonicClock.milliseconds())
-  /// The last thing that went wrong, and the last refusal.
+  /// The last thing that went wrong, and the last refusal that no waiting heals.
   private var trouble: KafkaError?
   private var refusal: KafkaError?
 
@@ -137,7 +137,7 @@ private struct ClusterWait {
   private mutating func noAnswer(_ error: KafkaError) throws(KafkaError) {
     for heard in admin.drainErrors() {
       trouble = heard
-      if heard.isRefusal { refusal = heard }
+      if heard.isRefusal, !heard.isBrokenHandshake { refusal = heard }
     }
     let isUnreadable = trouble?.isUnreadable == true
     context.status.set(

@@ -75,7 +75,7 @@ public struct ProducerWatch {
     counters.set(.producersReplaced, producer.restarts)
     let trouble = producer.trouble
     counters.set(.producersRefused, trouble == nil ? 0 : 1)
-    tell(trouble)
+    tell(producer)
     switch reminder.step(isFailing: trouble != nil, now: now) {
     case .nothing: break
     case .report:
@@ -113,13 +113,17 @@ public struct ProducerWatch {
     }
   }
 
-  /// Kafka has no question for the right to write: it is known by its refusal, and granted when that is over.
-  private mutating func tell(_ trouble: ProducerTrouble?) {
-    let topics = trouble?.error.isOfAuthorization == true ? trouble?.topics ?? [] : []
-    for topic in refused where !topics.contains(topic) { rights.allowed(.write, .topic(topic)) }
-    if let trouble {
-      for topic in topics { rights.refused(.write, .topic(topic), trouble.error) }
+  /// Kafka has no question for the right to write: it is known by its refusal, and granted when a record was taken.
+  private mutating func tell(_ producer: KafkaProducer) {
+    let unwritable = producer.unwritable
+    for topic in refused where !unwritable.contains(where: { $0.topic == topic }) {
+      if producer.isTaking(topic) {
+        rights.allowed(.write, .topic(topic))
+      } else {
+        rights.forget(.write, .topic(topic))
+      }
     }
-    if refused != topics { refused = topics }
+    for (topic, error) in unwritable { rights.refused(.write, .topic(topic), error) }
+    if !refused.isEmpty || !unwritable.isEmpty { refused = unwritable.map(\.topic) }
   }
 }

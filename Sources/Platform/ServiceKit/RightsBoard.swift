@@ -38,6 +38,14 @@ public final class RightsBoard: Sendable {
     note { $0.allowed(operation, resource) }
   }
 
+  /// What was refused may be allowed by now; nobody has tried it since.
+  func forget(_ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource) {
+    missing.withLock { missing in
+      missing?.forget(operation, resource)
+      status.set("rights", obstacle: missing?.obstacle)
+    }
+  }
+
   /// Takes a listing's answer for the topics that this process needs. One that it does not have and that is not hidden
   /// says nothing.
   func saw(_ listing: TopicListing) {

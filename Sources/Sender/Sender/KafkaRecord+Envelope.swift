@@ -76,8 +76,10 @@ extension PushFacts {
     _ envelope: Envelope, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
     written: Int64, collapseBefore: Int64, in partition: Int32
   ) {
+    // Before Kafka 4.0 a record may have any timestamp.
     let latest =
-      written < OutsideTime.firstRecordTime ? envelope.created : written &+ OutsideTime.skew
+      written < OutsideTime.firstRecordTime
+      ? envelope.created : min(written, OutsideTime.last) &+ OutsideTime.skew
     self.init(
       envelope, device: Self.hash(key), created: min(envelope.created, latest),
       waitedSince: Self.waitedSince(envelope, value))

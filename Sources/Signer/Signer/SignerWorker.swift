@@ -132,40 +132,45 @@ final class SignerWorker {
     table.follow { record in
       let credential = String(decoding: record.key, as: UTF8.self)
       guard record.value.baseAddress != nil else {
-        return issuer.removed(credential, at: record.offset)
+        return issuer.removed(credential, at: record.offset, in: record.partition)
       }
       let place = "\(tokensTopic)/\(record.partition)/\(record.offset)"
       do throws(RecordError) {
         let read = try ProviderTokenRecord(record.value, key: credential, parser: parser)
         if read.isRemoved {
-          withdrawn(read, at: record.offset, place)
+          withdrawn(read, at: record.offset, in: record.partition, place)
         } else {
-          receive(read, at: record.offset, place)
+          receive(read, at: record.offset, in: record.partition, place)
         }
       } catch {
         counters.add(.foreignTokens)
         log(SignerLog.recordInvalid, ["at": place, "error": "\(error)"])
-        _ = issuer.readStranger(credential, at: record.offset)
+        _ = issuer.readStranger(credential, at: record.offset, in: record.partition)
       }
     }
   }
 
   /// A signer has withdrawn a credential.
-  private func withdrawn(_ record: ProviderTokenRecord, at offset: Int64, _ place: String) {
+  private func withdrawn(
+    _ record: ProviderTokenRecord, at offset: Int64, in partition: Int32, _ place: String
+  ) {
     do throws(TokenSealProblem) {
       _ = try seal.opened(record)
-      issuer.machine.forgotten(record.credential, at: offset)
+      issuer.machine.forgotten(record.credential, at: offset, in: partition)
     } catch {
       counters.add(.foreignTokens)
       log(SignerLog.recordInvalid, ["at": place, "error": "\(error)"])
-      _ = issuer.readStranger(record.credential, at: offset)
+      _ = issuer.readStranger(record.credential, at: offset, in: partition)
     }
   }
 
-  private func receive(_ record: ProviderTokenRecord, at offset: Int64, _ place: String) {
+  private func receive(
+    _ record: ProviderTokenRecord, at offset: Int64, in partition: Int32, _ place: String
+  ) {
     let isComplete = (record.sealed != nil) == seal.isSealing
     let verdict = issuer.read(
-      open(record, place), isComplete: isComplete, at: offset, now: WallClock.seconds())
+      open(record, place), isComplete: isComplete, at: offset, in: partition,
+      now: WallClock.seconds())
     switch verdict {
     // One that cannot be opened was said when it was tried.
     case .own, .sealed: break
@@ -261,19 +266,21 @@ final class SignerWorker {
   }
 
   private func publishWhatIsDue(_ now: UInt64) {
-    guard mayWrite(now), !producer.isFull else { return }
+    guard mayWrite(now) else { return }
     let seconds = WallClock.seconds()
-    for place in issuer.machine.indices {
+    for place in issuer.machine.indices where !issuer.machine.isHeld(place, now: now) {
+      guard !producer.isFull else { return }
       do throws(SigningError) {
         guard let work = try issuer.work(place, now: seconds) else { continue }
         let isCleared = !work.clears || clear(work.record.credential)
         guard isCleared, publish(work.record) else {
           issuer.answered(work.record, isStored: false)
-          return issuer.machine.failed(now: now)
+          issuer.machine.hold(place, now: now)
+          continue
         }
       } catch {
         log(SignerLog.notSigned, ["error": "\(error)"])
-        return issuer.machine.failed(now: now)
+        issuer.machine.hold(place, now: now)
       }
     }
   }
@@ -332,7 +339,9 @@ final class SignerWorker {
         continue
       }
       guard case .token(let record) = answer.tag else { continue }
-      issuer.answered(record, isStored: true, at: answer.offset >= 0 ? answer.offset : nil)
+      issuer.answered(
+        record, isStored: true, at: answer.offset >= 0 ? answer.offset : nil,
+        in: answer.partition)
       counters.add(.minted)
       log(
         SignerLog.published,

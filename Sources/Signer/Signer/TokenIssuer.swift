@@ -75,10 +75,13 @@ struct TokenIssuer {
   ///   - isComplete: it is sealed if this signer seals, and plain otherwise.
   ///   - now: seconds since the epoch.
   mutating func read(
-    _ record: ProviderTokenRecord, isComplete: Bool = true, at offset: Int64, now: Int64
+    _ record: ProviderTokenRecord, isComplete: Bool = true, at offset: Int64,
+    in partition: Int32 = 0, now: Int64
   ) -> Verdict {
     let (verdict, found) = judge(record, isComplete: isComplete, now: now)
-    guard machine.read(found, of: record.credential, at: offset) else { return .unlisted }
+    guard machine.read(found, of: record.credential, at: offset, in: partition) else {
+      return .unlisted
+    }
     switch verdict {
     case .own, .ofFuture: keep(record)
     case .sealed, .stranger, .unlisted: break
@@ -105,16 +108,18 @@ struct TokenIssuer {
   }
 
   /// A record under a key that cannot be read, or that is another credential's.
-  mutating func readStranger(_ credential: String, at offset: Int64) -> Verdict {
-    machine.read(.stranger, of: credential, at: offset) ? .stranger : .unlisted
+  mutating func readStranger(
+    _ credential: String, at offset: Int64, in partition: Int32 = 0
+  ) -> Verdict {
+    machine.read(.stranger, of: credential, at: offset, in: partition) ? .stranger : .unlisted
   }
 
   /// A tombstone of the topic. What is not named as credentials are is known to nobody.
-  mutating func removed(_ credential: String, at offset: Int64) {
+  mutating func removed(_ credential: String, at offset: Int64, in partition: Int32 = 0) {
     if ProviderTokenRecord.isName(credential) {
-      machine.removed(credential, at: offset)
+      machine.removed(credential, at: offset, in: partition)
     } else {
-      machine.forgotten(credential, at: offset)
+      machine.forgotten(credential, at: offset, in: partition)
     }
   }
 
@@ -190,9 +195,13 @@ struct TokenIssuer {
   /// The topic has the record, or will never take it.
   ///
   /// - Parameter offset: where it stands; nil if the broker did not say.
-  mutating func answered(_ record: ProviderTokenRecord, isStored: Bool, at offset: Int64? = nil) {
+  mutating func answered(
+    _ record: ProviderTokenRecord, isStored: Bool, at offset: Int64? = nil,
+    in partition: Int32 = 0
+  ) {
     guard isStored else { return machine.notPublished(record.credential) }
-    machine.published(record.stamp, apps: record.apps, of: record.credential, at: offset)
+    machine.published(
+      record.stamp, apps: record.apps, of: record.credential, at: offset, in: partition)
     keep(record)
   }
 

@@ -65,7 +65,8 @@ public struct MintSchedule: Sendable, Equatable {
   /// By generation.
   private var tokens: [Token] = []
   private var standing = Found.removed
-  private var standingOffset: Int64 = -1
+  /// The last record that was taken in, by partition: a topic that has got more of them has the credential in two.
+  private var offsets: [Int32: Int64] = [:]
   /// The highest generation of a token of ours, 0 when there has been none.
   public private(set) var generation: UInt64 = 0
   /// The token for which a sender wants a successor early.
@@ -73,23 +74,26 @@ public struct MintSchedule: Sendable, Equatable {
 
   public init() {}
 
-  /// Takes a record of the topic in. Records below one that was taken in are ignored.
-  public mutating func read(_ found: Found, at offset: Int64) {
+  /// Takes a record of the topic in. Records below one of the partition that was taken in are ignored.
+  public mutating func read(_ found: Found, at offset: Int64, in partition: Int32 = 0) {
     switch found {
     case .own(let stamp, _): remember(stamp, isOwn: true)
     case .sealed(let stamp): remember(stamp, isOwn: false)
     case .stranger, .removed: break
     }
-    guard offset > standingOffset else { return }
+    guard offset > offsets[partition] ?? -1 else { return }
     standing = found
-    standingOffset = offset
+    offsets[partition] = offset
   }
 
   /// Notes that a token was published.
   ///
   /// - Parameter offset: nil if the broker did not say; the token then counts as the last one.
-  public mutating func published(_ stamp: ProviderTokenStamp, at offset: Int64?) {
-    read(.own(stamp, isComplete: true), at: offset ?? standingOffset + 1)
+  public mutating func published(
+    _ stamp: ProviderTokenStamp, at offset: Int64?, in partition: Int32 = 0
+  ) {
+    let offset = offset ?? (offsets[partition] ?? -1) + 1
+    read(.own(stamp, isComplete: true), at: offset, in: partition)
   }
 
   /// The record on the topic is not as it would be published now: the credential has other apps.

@@ -23,6 +23,8 @@ public struct SignerMachine: Sendable {
     var schedule = MintSchedule()
     /// On its way to the topic: nothing is written for it before the answer.
     var isPending = false
+    /// Nothing is written for it before.
+    var heldUntil: UInt64 = 0
   }
 
   private var entries: [Entry] = []
@@ -69,7 +71,10 @@ public struct SignerMachine: Sendable {
       var entry =
         oldPlaces[id].map { old[$0] } ?? departed.removeValue(forKey: id)
         ?? Entry(id: id, apps: apps)
-      if entry.apps != apps { entry.schedule.outdate() }
+      if entry.apps != apps {
+        entry.schedule.outdate()
+        entry.heldUntil = 0
+      }
       entry.apps = apps
       places[id] = entries.count
       entries.append(entry)
@@ -103,23 +108,25 @@ public struct SignerMachine: Sendable {
   ///
   /// - Returns: whether the credential is listed; otherwise it has to be withdrawn.
   @discardableResult
-  public mutating func read(_ found: MintSchedule.Found, of id: String, at offset: Int64) -> Bool {
-    change(id) { $0.schedule.read(found, at: offset) }
+  public mutating func read(
+    _ found: MintSchedule.Found, of id: String, at offset: Int64, in partition: Int32 = 0
+  ) -> Bool {
+    change(id) { $0.schedule.read(found, at: offset, in: partition) }
     guard places[id] == nil else { return true }
     unlisted.insert(id)
     return false
   }
 
   /// Senders have forgotten the credential: a signer has withdrawn it, or it is none that they could know.
-  public mutating func forgotten(_ id: String, at offset: Int64) {
+  public mutating func forgotten(_ id: String, at offset: Int64, in partition: Int32 = 0) {
     unlisted.remove(id)
-    removed(id, at: offset)
+    removed(id, at: offset, in: partition)
   }
 
   /// A tombstone. Whoever wrote it, senders still know the credential and wait for its token: one that is not listed
   /// has yet to be withdrawn.
-  public mutating func removed(_ id: String, at offset: Int64) {
-    change(id) { $0.schedule.read(.removed, at: offset) }
+  public mutating func removed(_ id: String, at offset: Int64, in partition: Int32 = 0) {
+    change(id) { $0.schedule.read(.removed, at: offset, in: partition) }
   }
 
   /// A sender asks for a token.
@@ -158,6 +165,14 @@ public struct SignerMachine: Sendable {
   /// The places of the credentials.
   public var indices: Range<Int> { entries.indices }
 
+  /// Whether a credential's record could not be handed over shortly before.
+  public func isHeld(_ place: Int, now: UInt64) -> Bool { now < entries[place].heldUntil }
+
+  /// A credential's record could not be handed over: nothing is written for it for a while. The others go on.
+  public mutating func hold(_ place: Int, now: UInt64) {
+    entries[place].heldUntil = now + Self.retryInterval
+  }
+
   /// What is to be written for a credential; nil for nothing. It is pending from then on, until `answered`.
   ///
   /// - Returns: `clears`: a tombstone goes first, since what senders know now must not be compared with this.
@@ -173,11 +188,12 @@ public struct SignerMachine: Sendable {
   ///
   /// - Parameter offset: where it stands; nil if the broker did not say.
   public mutating func published(
-    _ stamp: ProviderTokenStamp, apps: [String], of id: String, at offset: Int64?
+    _ stamp: ProviderTokenStamp, apps: [String], of id: String, at offset: Int64?,
+    in partition: Int32 = 0
   ) {
     change(id) { entry in
       entry.isPending = false
-      entry.schedule.published(stamp, at: offset)
+      entry.schedule.published(stamp, at: offset, in: partition)
       if apps != entry.apps { entry.schedule.outdate() }
     }
   }

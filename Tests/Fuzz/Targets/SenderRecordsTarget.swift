@@ -119,7 +119,7 @@ private final class HostileLoop {
       "M2\t\(script.pick(["transactional", "bulk"]))\tproduction\t\(script.pick(["a", "b"]))\ta\talert\t10"
       + "\t\(script.number())\t\(id)\t\(script.number())\t\t\(script.number())\t\(script.number())"
       + "\t\(reason)\(script.pick(Self.keyed))\n{}"
-    let written = max(-1, min(script.integer(), OutsideTime.last))
+    let written = max(-1, script.integer())
     let key = Array(HostileRecord.token.utf8)
     let (value, slot) = (Array(text.utf8), key)
     let facts = value.lend { value in
@@ -136,7 +136,7 @@ private final class HostileLoop {
       return
     }
     // A timestamp of before 2001 is none, and bounds nothing.
-    if written >= OutsideTime.firstRecordTime, facts.created > written + OutsideTime.skew {
+    if written >= OutsideTime.firstRecordTime, facts.created - OutsideTime.skew > written {
       problem = "a request of the future"
     }
     _ = dispatcher.accept(facts, offset: offset, from: partition, written: written)

@@ -46,6 +46,17 @@ import Testing
     #expect(missing.refused(.write, topic, error: Self.refused, now: 60_006) != nil)
   }
 
+  @Test func `what nobody has tried since is neither missing nor granted`() {
+    var missing = missing(.api)
+    let topic = KafkaRight.Resource.topic("push.devices")
+    missing.forget(.write, topic)
+    #expect(missing.refused(.write, topic, error: Self.refused, now: 5) != nil)
+    missing.forget(.read, topic)
+    #expect(missing.obstacle != nil)
+    missing.forget(.write, topic)
+    #expect(missing.obstacle == nil && missing.allowed(.write, topic) == nil)
+  }
+
   @Test func `a group of an endpoint is granted by how its name begins`() {
     var missing = missing(.webhooks)
     let report = missing.refused(

@@ -23,6 +23,34 @@ import Testing
     _ = consume mute
   }
 
+  /// As a load balancer does while its brokers start: that is over without anybody's help.
+  @Test func `a connection that is closed in the TLS handshake is waited out`() throws {
+    let balancer = try RefusingBroker { _ in nil }
+    var kafka = KafkaConfiguration(bootstrap: "127.0.0.1:\(balancer.port)", clientID: "test")
+    kafka.common = [("security.protocol", "ssl")]
+    let wait = try ClusterWaitThread(kafka)
+    #expect(!eventually(withinMilliseconds: 3_500) { wait.outcome != nil })
+    wait.stop()
+    #expect(eventually { wait.outcome == "stopped" }, "\(wait.outcome ?? "still waiting")")
+  }
+
+  @Test(
+    arguments: [
+      (
+        -181, "SSL handshake failed: error:0A000126:SSL routines::unexpected eof while reading",
+        true
+      ),
+      (-181, "SSL handshake failed: SSL transport error: Connection timed out", true),
+      (-181, "SSL handshake failed: error:0A000086:SSL routines::certificate verify failed", false),
+      (-169, "SASL authentication error: wrong password", false),
+    ] as [(Int32, String, Bool)])
+  func `a wrong password and an unknown authority are final, a broken handshake is not`(
+    code: Int32, message: String, isBroken: Bool
+  ) {
+    let error = KafkaError(code: code, message: message)
+    #expect(error.isRefusal && error.isBrokenHandshake == isBroken)
+  }
+
   @Test func `what answers in another protocol is not said to be silent`() throws {
     let web = try RefusingBroker { _ in Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8) }
     let wait = try ClusterWaitThread(
@@ -95,8 +123,10 @@ private final class RefusingBroker {
 
   private final class StopFlag: Sendable { let flag = Atomic(false) }
 
-  /// - Parameter answer: to a request.
-  init(_ answer: @escaping @Sendable ([UInt8]) -> [UInt8] = RefusingBroker.refusal(to:)) throws {
+  /// - Parameter answer: to a request; nil closes the connection.
+  init(
+    _ answer: @escaping @Sendable ([UInt8]) -> [UInt8]? = { RefusingBroker.refusal(to: $0) }
+  ) throws {
     let listener = try Socket.listening(on: .loopback(port: 0))
     port = listener.localAddress!.port
     let descriptor = dup(listener.fd)
@@ -111,17 +141,17 @@ private final class RefusingBroker {
   deinit { stop.flag.store(true, ordering: .releasing) }
 
   private static func serve(
-    _ descriptor: Int32, until stop: StopFlag, _ answer: ([UInt8]) -> [UInt8]
+    _ descriptor: Int32, until stop: StopFlag, _ answer: ([UInt8]) -> [UInt8]?
   ) {
     while !stop.flag.load(ordering: .acquiring) {
       var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
       guard poll(&entry, 1, 20) > 0 else { continue }
       let connection = accept(descriptor, nil, nil)
       guard connection >= 0 else { continue }
-      var request = [UInt8](repeating: 0, count: 512)
+      var request = [UInt8](repeating: 0, count: 4_096)
       // The client closes when it has read what it does not like.
       while read(connection, &request, request.count) >= 12 {
-        let answer = answer(request)
+        guard let answer = answer(request) else { break }
         guard write(connection, answer, answer.count) == answer.count else { break }
       }
       close(connection)

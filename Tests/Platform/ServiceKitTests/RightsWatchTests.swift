@@ -153,6 +153,37 @@ import Testing
     #expect(wait { deliveries.count == 2 && place.obstacle == nil })
   }
 
+  @Test func `of several topics that refuse records each is named until it takes one`() throws {
+    let place = try Place(.api)
+    let names = [place.names.devices, place.names.schedule]
+    let producer = try KafkaProducer(place.kafka)
+    defer { producer.close() }
+    let outputs = try names.map { try producer.topic(known: $0) }
+    var watch = ProducerWatch(place.context)
+    var deliveries: [Delivery] = []
+    func wait(_ isReached: () -> Bool) -> Bool {
+      eventually(withinMilliseconds: 30_000) {
+        deliveries += producer.drainDeliveries()
+        watch.turn(producer, now: MonotonicClock.milliseconds())
+        return isReached()
+      }
+    }
+    for output in outputs { _ = produce("one", producer, output) }
+    #expect(wait { deliveries.count == 2 })
+    for name in names {
+      // Visible still, by another right.
+      place.user.grant(.describe, .topic(name))
+      place.user.revoke(.write, .topic(name))
+    }
+    for output in outputs { _ = produce("two", producer, output) }
+    #expect(wait { place.obstacle?.hasSuffix(" and 1 more") == true }, "\(place.obstacle ?? "")")
+    place.user.grant(.write, .topic(names[0]))
+    #expect(wait { deliveries.count == 3 })
+    #expect(wait { place.obstacle == "needs Write on topic \(names[1])" })
+    place.user.grant(.write, .topic(names[1]))
+    #expect(wait { deliveries.count == 4 && place.obstacle == nil })
+  }
+
   private func produce(
     _ text: String, _ producer: KafkaProducer, _ topic: KafkaTopic
   ) -> ProduceResult {

@@ -77,6 +77,16 @@ import Testing
     #expect(eventually { signer.counter("minted") == 1 })
   }
 
+  @Test
+  func `a record that the client never takes keeps no other credential from its token`() throws {
+    let fixture = try SignerFixture()
+    let apps = (0..<200).map { "com.example.large\($0)" }
+    try fixture.writeCredentials(keyIDs: ["KEYKEYKEY1", "KEYKEYKEY2"], apps: apps)
+    let signer = try fixture.start(["--kafka.producer.message.max.bytes=2000"])
+    defer { signer.stop() }
+    #expect(try fixture.tokens(atLeast: 1).map(\.keyID) == ["KEYKEYKEY2"])
+  }
+
   @Test func `a token younger than 45 minutes on the topic is left alone`() throws {
     let fixture = try SignerFixture()
     try fixture.publish(record(fixture, age: 44 * 60, generation: 7))

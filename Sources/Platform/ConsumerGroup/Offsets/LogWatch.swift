@@ -6,6 +6,10 @@
 /// Asks for the start and end of logs only when offsets were not contiguous, and once for each partition after an
 /// assignment; one request at a time.
 struct LogWatch<Partition: Hashable & Sendable>: Sendable {
+  /// The interval between two questions to a coordinator that does not answer, in milliseconds: each holds the
+  /// member's thread up until its timeout.
+  private static var coordinatorInterval: UInt64 { 10_000 }
+
   private var gaps = RetentionGaps<Partition>()
   /// Partitions whose committed offset must be fetched from the group's coordinator, and the time of the last attempt.
   private var unknown: [Partition] = []
@@ -74,8 +78,11 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
   // MARK: Questions and answers
 
   /// The partitions whose committed offsets must be fetched from the coordinator now; `committed` takes the answer.
+  /// Without one the question comes again later.
   mutating func coordinatorQuestion(now: UInt64) -> [Partition]? {
-    guard !unknown.isEmpty, askedAt != now else { return nil }
+    guard !unknown.isEmpty, askedAt.map({ now >= $0 + Self.coordinatorInterval }) ?? true else {
+      return nil
+    }
     askedAt = now
     return unknown
   }
@@ -83,6 +90,7 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
   /// Takes the coordinator's committed offsets; nil where there is none.
   mutating func committed(_ offsets: [(partition: Partition, offset: Int64?)]) {
     unknown = []
+    askedAt = nil
     for entry in offsets {
       note(entry.partition, committed: entry.offset)
       if let offset = entry.offset { gaps.begin(entry.partition, at: offset) }

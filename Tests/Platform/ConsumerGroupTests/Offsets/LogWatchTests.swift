@@ -44,9 +44,11 @@ import Testing
       [GroupStart(1, atFirstRecord: false), GroupStart(2, atFirstRecord: true)], remade: [])
     #expect(watch.coordinatorQuestion(now: 1) == [1])
     #expect(watch.coordinatorQuestion(now: 1) == nil)
-    #expect(watch.coordinatorQuestion(now: 2) == [1])
+    // The thread waits for each answer: turn after turn it would do nothing else.
+    #expect(watch.coordinatorQuestion(now: 10_000) == nil)
+    #expect(watch.coordinatorQuestion(now: 10_001) == [1])
     watch.committed([(1, 9)])
-    #expect(watch.coordinatorQuestion(now: 3) == nil)
+    #expect(watch.coordinatorQuestion(now: 30_000) == nil)
     _ = watch.question(outputs: [])
     #expect(
       watch.answered([1: (0, 4)], outputs: []).findings == [.endsBefore(1, committed: 9, end: 4)])

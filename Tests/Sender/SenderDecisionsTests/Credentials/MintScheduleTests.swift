@@ -67,6 +67,23 @@ import Testing
     #expect(schedule.step(now: start) == nil)
   }
 
+  /// A topic that has got another partition has the credential's older records in one and the newer ones in another.
+  @Test func `offsets of another partition do not count`() {
+    var schedule = MintSchedule()
+    schedule.published(stamp(start - 2_700, 1), at: 1_000)
+    schedule.published(stamp(start, 2), at: 0, in: 1)
+    #expect(schedule.step(now: start) == nil, "published once")
+    // The signer reads what it has written, and what is older than that.
+    schedule.read(.own(stamp(start, 2), isComplete: true), at: 0, in: 1)
+    schedule.read(.own(stamp(start - 2_700, 1), isComplete: true), at: 1_000)
+    #expect(schedule.step(now: start) == nil)
+    // Whoever reads the partitions in the other order publishes once more.
+    schedule.read(.removed, at: 1_001)
+    #expect(schedule.step(now: start) == .publish(stamp(start, 3)))
+    schedule.published(stamp(start, 3), at: nil, in: 1)
+    #expect(schedule.step(now: start) == nil)
+  }
+
   @Test func `a record that is not ours is cleared and replaced`() {
     var schedule = schedule(start, generation: 3)
     schedule.read(.stranger, at: 1)

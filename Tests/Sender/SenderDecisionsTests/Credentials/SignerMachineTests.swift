@@ -25,6 +25,17 @@ import Testing
     #expect(!machine.mayWrite(isRead: true, now: 20_000))
   }
 
+  /// As with more apps than a record holds: only another list of apps makes it smaller.
+  @Test func `a record that cannot be handed over holds its credential back and no other`() {
+    var machine = owner([("a", ["app"]), ("b", ["other"])])
+    machine.hold(0, now: 1_000)
+    #expect(machine.mayWrite(isRead: true, now: 1_000))
+    #expect(machine.isHeld(0, now: 5_999) && !machine.isHeld(1, now: 1_000))
+    #expect(!machine.isHeld(0, now: 6_000))
+    _ = machine.replace([("b", ["other"]), ("a", ["less"])], now: 2_000)
+    #expect(!machine.isHeld(0, now: 2_000) && !machine.isHeld(1, now: 2_000))
+  }
+
   @Test func `what is on its way is not written again, and other apps are published`() throws {
     var machine = owner()
     let first = machine.work(0, wall: 10_000)
