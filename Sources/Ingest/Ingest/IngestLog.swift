@@ -8,11 +8,13 @@ public enum IngestLog: String, LogTable {
   case tooLarge = "a notification is too large for its topic and became a dead letter"
   case noCampaignTopic =
     "no topic of campaign requests; campaigns address nobody until it is created and this process restarted"
+  case noScheduleTopic =
+    "no topic of the schedule; requests for later or to users become dead letters until it is created"
 
   public var level: LogLevel {
     switch self {
     case .tooLarge: .error
-    case .kafkaError, .tokensNotRead, .noCampaignTopic: .warning
+    case .kafkaError, .tokensNotRead, .noCampaignTopic, .noScheduleTopic: .warning
     }
   }
 }

@@ -49,6 +49,8 @@ public struct IngestSettings: DeclaredSettings, Sendable {
 
   /// Whether the cluster has the topic of campaigns' requests.
   var readsCampaigns = true
+  /// Whether it has the topic of the schedule.
+  var hasSchedule = true
 
   var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 

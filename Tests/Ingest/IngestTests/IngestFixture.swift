@@ -15,12 +15,17 @@ final class IngestFixture {
   let names: TopicNames
   let producer: KafkaProducer
 
-  /// - Parameter lanePartitions: partitions of both lanes.
-  init(requestPartitions: Int = 4, lanePartitions: Int = 4, embedded: Bool = false) throws {
+  /// - Parameters:
+  ///   - lanePartitions: partitions of both lanes.
+  ///   - hasSchedule: false: the topic of the schedule is missing.
+  init(
+    requestPartitions: Int = 4, lanePartitions: Int = 4, embedded: Bool = false,
+    hasSchedule: Bool = true
+  ) throws {
     kafka = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: kafka.prefix)
     let full = kafka.prefix.count
-    for topic in names.all {
+    for topic in names.all where hasSchedule || topic.name != names.schedule {
       let partitions =
         topic.name == names.requests
         ? requestPartitions
