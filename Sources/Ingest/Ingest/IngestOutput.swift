@@ -49,6 +49,8 @@ final class IngestOutput {
   var receipts = ReceiptBatch()
   /// What a topic did not take because of its size.
   var oversized: [OversizedRecord] = []
+  /// Reads what of that was a request for the schedule.
+  lazy var refusedReader = RequestReader(types: settings.pushTypes, lanes: settings.lanes)
   /// The max.message.bytes of such topics, as far as the cluster says.
   var sizeLimits: [String: String?] = [:]
   /// Bytes of what requests become that may be written before it is asked again whether there is room.
