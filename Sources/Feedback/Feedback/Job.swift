@@ -68,8 +68,8 @@ struct JobReader {
   /// The end of a record that crashed the process twice.
   func job(ofDeadly record: KafkaRecord, _ topic: String) -> Job {
     let refused = UnreadableRecord(
-      reason: topic == devicesTopic ? .invalidDevice : .invalidFeedback,
-      detail: DeadLetter.crashed, key: copy(record.key), value: copy(record.value))
+      reason: reason(of: topic), detail: DeadLetter.crashed,
+      key: copy(record.key), value: copy(record.value))
     return Job(
       partition: TopicPartition(topic: topic, partition: record.partition), offset: record.offset,
       content: .deadLetter(refused))
@@ -94,8 +94,16 @@ struct JobReader {
     } catch {
       return .deadLetter(
         UnreadableRecord(
-          reason: isDevice ? .invalidDevice : .invalidFeedback, detail: "\(error)",
-          key: copy(key), value: copy(value)))
+          reason: reason(of: topic), detail: "\(error)", key: copy(key), value: copy(value)))
+    }
+  }
+
+  /// Why a record of a topic becomes a dead letter.
+  func reason(of topic: String) -> DeadLetterReason {
+    switch topic {
+    case devicesTopic: .invalidDevice
+    case receiptsTopic: .invalidReceipts
+    default: .invalidFeedback
     }
   }
 
