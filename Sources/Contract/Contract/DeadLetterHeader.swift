@@ -86,6 +86,8 @@ public enum DeadLetterReason: String, Sendable, CaseIterable {
   case recordTooLarge = "record_too_large"
   /// A webhook's endpoint did not accept the events in time.
   case undelivered = "webhook_undelivered"
+  /// A record of `push.receipts` that cannot be worked on.
+  case invalidReceipts = "invalid_receipts"
 }
 
 /// The process that wrote a dead letter.

@@ -88,6 +88,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case otherEvent
     /// A `campaign` that the scheduler has not set.
     case notOfScheduler
+    /// The topic of the schedule, which would keep the request, does not exist.
+    case noSchedule(topic: String)
   }
 
   /// The field at fault; `nil` if it is the record as a whole.
@@ -201,6 +203,8 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .otherEvent:
       "is only allowed with activity, and has to be payload.aps.event, or start_or_update with a start"
     case .notOfScheduler: "is set by martlet-scheduler alone; group names what belongs together"
+    case .noSchedule(let topic):
+      "is for later or to users, and topic \(topic) does not exist; martlet topics create creates it, then replay"
     }
   }
 }

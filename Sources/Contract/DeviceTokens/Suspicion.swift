@@ -33,6 +33,8 @@ public struct Suspicion: Equatable, Sendable {
 
   /// The least time between two answers that confirm each other, in milliseconds.
   public static let confirmingInterval: Int64 = 24 * 3_600_000
+  /// How long an answer waits for another one that confirms it, in milliseconds.
+  public static let memory: Int64 = 365 * 86_400_000
 
   /// The suspicion after another answer. Answers from before a registration, or from a wave, no longer count.
   ///

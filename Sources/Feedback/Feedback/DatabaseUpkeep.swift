@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import DeviceTokens
 import EventLoop
 import ServiceKit
 import Store
 
-/// What the database needs besides records: receipts whose time is over go, and those of forgotten devices, a bounded
-/// number at a time; SQLite's log is cut when it is long, or may have what was forgotten. Says whether the database takes
+/// What the database needs besides records: receipts and suspicions whose time is over go, and receipts of forgotten
+/// devices, a bounded number at a time; SQLite's log is cut when it is long, or may have what was forgotten. Says whether the database takes
 /// changes, which nothing else would notice while there are none.
 struct DatabaseUpkeep {
   /// A walk over all receipts for those of devices that were forgotten before a time (milliseconds since the epoch).
@@ -17,7 +18,9 @@ struct DatabaseUpkeep {
   private static let forgettingDelay: Int64 = 60_000
   /// In milliseconds.
   private static let removalPeriod: UInt64 = 2_000
-  /// Receipts in one transaction.
+  /// How often old suspicions are looked for, in milliseconds: it takes a look at all of them.
+  private static let suspicionPeriod: UInt64 = 3_600_000
+  /// Receipts, or suspicions, in one transaction.
   private static let removalLimit = 2_000
 
   private let store: TokenStore
@@ -26,6 +29,7 @@ struct DatabaseUpkeep {
   private var patience: DatabaseRetry
   private var isKeepingNoted: Bool
   private var nextRemoval: UInt64 = 0
+  private var nextSuspicions: UInt64 = 0
   private var walk: Walk?
   /// When the log is to be cut; monotonic milliseconds.
   private var cuts: [UInt64] = []
@@ -70,6 +74,7 @@ struct DatabaseUpkeep {
       }
       hasMore = try removeReceipts()
       if try removeForgotten(now) { hasMore = true }
+      if try removeSuspicions(now) { hasMore = true }
       try cutLog(now: now)
       nextRemoval = hasMore ? now : now + Self.removalPeriod
     } catch {
@@ -104,6 +109,17 @@ struct DatabaseUpkeep {
     self.walk = page.end == nil ? nil : walk
     if page.end == nil { hasForgotten(now: now) }
     return page.end != nil
+  }
+
+  private mutating func removeSuspicions(_ now: UInt64) throws(StoreError) -> Bool {
+    guard now >= nextSuspicions else { return false }
+    let oldest = WallClock.milliseconds() - Suspicion.memory
+    let count = try store.transaction { () throws(StoreError) -> Int in
+      try store.removeSuspicions(before: oldest, limit: Self.removalLimit)
+    }
+    guard count < Self.removalLimit else { return true }
+    nextSuspicions = now + Self.suspicionPeriod
+    return false
   }
 
   /// By what the database says of itself: also a process that keeps none removes what others have kept.

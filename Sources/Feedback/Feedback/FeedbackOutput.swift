@@ -17,24 +17,20 @@ struct OutgoingRecords {
   var count: Int { publications.count + deadLetters.count }
 }
 
-/// A record of `dead-letters`.
-struct OutgoingLetter {
-  let key: [UInt8]?
-  let value: [UInt8]?
-  let headers: [KafkaHeader]
-}
-
 /// The topics that feedback writes, and the producer for them. Owned by the worker's thread.
 final class FeedbackOutput {
-  private enum Tag: UInt {
-    case invalidToken, deadLetter
-  }
+  /// The tag of all records of `invalid-tokens`. Each dead letter has one of its own, by which it is found when it is
+  /// refused.
+  private static let invalidToken: UInt = 0
 
   private let producer: KafkaProducer
   private var watch: ProducerWatch
   private let invalidTokens: KafkaTopic
   private let deadLetters: KafkaTopic
   private var buffer = ByteBuffer(capacity: 512)
+  private var lastLetter = FeedbackOutput.invalidToken
+  /// Dead letters that were too large for their topic, cut, until the producer takes them.
+  private var cutLetters: [OutgoingLetter] = []
 
   init(
     _ producer: KafkaProducer, _ watch: ProducerWatch, _ names: TopicNames
@@ -65,7 +61,7 @@ final class FeedbackOutput {
   // MARK: The producer
 
   /// The number of records that Kafka has not acknowledged.
-  var outstanding: Int { producer.outstanding }
+  var outstanding: Int { producer.outstanding + cutLetters.count }
 
   /// Hands records over.
   ///
@@ -73,16 +69,20 @@ final class FeedbackOutput {
   /// - Returns: the index of the first for which there is no room now.
   func produce(_ records: OutgoingRecords, from first: Int) throws(KafkaError) -> Int {
     for index in first..<records.count {
+      let isLetter = index >= records.publications.count
       let result =
-        if index < records.publications.count {
-          produce(records.publications[index])
-        } else {
+        if isLetter {
           produce(records.deadLetters[index - records.publications.count])
+        } else {
+          produce(records.publications[index])
         }
       switch result {
       case .queued: continue
       case .full: return index
-      case .refused(let error): throw error
+      case .refused(let error):
+        guard isLetter, cut(records.deadLetters[index - records.publications.count], error) else {
+          throw error
+        }
       }
     }
     return records.count
@@ -93,7 +93,7 @@ final class FeedbackOutput {
       return producer.produce(
         invalidTokens, key: publication.device.bytes, value: publication.record?.value,
         headers: [KafkaHeader("\(DeviceRelease.header)", release.text)],
-        tag: Tag.invalidToken.rawValue)
+        tag: Self.invalidToken)
     }
     buffer.removeAll()
     publication.record?.write(into: &buffer)
@@ -104,27 +104,54 @@ final class FeedbackOutput {
     return key.withUTF8 { key in
       producer.produce(
         invalidTokens, key: UnsafeRawBufferPointer(key), value: value,
-        tag: Tag.invalidToken.rawValue)
+        tag: Self.invalidToken)
     }
   }
 
   private func produce(_ letter: OutgoingLetter) -> ProduceResult {
-    producer.produce(
-      deadLetters, key: letter.key, value: letter.value, headers: letter.headers,
-      tag: Tag.deadLetter.rawValue)
+    lastLetter += 1
+    return producer.produce(
+      deadLetters, key: letter.key, value: letter.value, headers: letter.headers, tag: lastLetter)
+  }
+
+  /// Has a refused dead letter written again with less of its record; false where that does not help.
+  private func cut(_ letter: OutgoingLetter, _ error: KafkaError) -> Bool {
+    guard error.isOfSize, let shorter = letter.cut() else { return false }
+    cutLetters.append(shorter)
+    return true
   }
 
   /// Kafka's answers since the last call: how many invalid tokens it has, and why it will never take a record.
   func drainAnswers() -> (published: Int, problem: String?) {
     var published = 0
     for delivery in producer.drainDeliveries() {
-      if let error = delivery.refused {
-        let record = producer.refusedRecord(delivery.tag)
-        return (published, record.map { producer.describe($0, error) } ?? "\(error)")
+      guard let error = delivery.refused else {
+        if delivery.tag == Self.invalidToken { published += 1 }
+        continue
       }
-      if delivery.tag == Tag.invalidToken.rawValue { published += 1 }
+      guard let record = producer.refusedRecord(delivery.tag) else {
+        return (published, "\(error)")
+      }
+      let letter = OutgoingLetter(key: record.key, value: record.value, headers: record.headers)
+      guard delivery.tag != Self.invalidToken, cut(letter, error) else {
+        return (published, producer.describe(record, error))
+      }
     }
-    return (published, nil)
+    return (published, writeCutLetters())
+  }
+
+  /// - Returns: why one of them will never be taken.
+  private func writeCutLetters() -> String? {
+    while let letter = cutLetters.popLast() {
+      switch produce(letter) {
+      case .queued: continue
+      case .full:
+        cutLetters.append(letter)
+        return nil
+      case .refused(let error): if !cut(letter, error) { return "\(error)" }
+      }
+    }
+    return nil
   }
 
   /// Reports what Kafka does not take; every turn, with monotonic milliseconds.
@@ -133,7 +160,10 @@ final class FeedbackOutput {
   /// Gives up every record without an answer (`KafkaProducer.abandon`).
   ///
   /// - Returns: how many they were.
-  func abandon() -> Int { producer.abandon() }
+  func abandon() -> Int {
+    defer { cutLetters = [] }
+    return producer.abandon() + cutLetters.count
+  }
 
   /// Ends the client. Records without an answer may or may not be stored.
   func close() { producer.close() }

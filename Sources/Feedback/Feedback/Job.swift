@@ -53,7 +53,10 @@ struct JobReader {
     if topic == receiptsTopic {
       return Job(
         partition: partition, offset: record.offset, writtenAt: record.writtenAt,
-        content: receipts(record.value, partition.partition, record.offset))
+        content: receipts(
+          record.value, partition.partition, record.offset,
+          received: OutsideTime.received(
+            recordTime: record.timestamp, now: WallClock.milliseconds())))
     }
     return Job(
       partition: partition, offset: record.offset, writtenAt: record.writtenAt,
@@ -65,8 +68,8 @@ struct JobReader {
   /// The end of a record that crashed the process twice.
   func job(ofDeadly record: KafkaRecord, _ topic: String) -> Job {
     let refused = UnreadableRecord(
-      reason: topic == devicesTopic ? .invalidDevice : .invalidFeedback,
-      detail: DeadLetter.crashed, key: copy(record.key), value: copy(record.value))
+      reason: reason(of: topic), detail: DeadLetter.crashed,
+      key: copy(record.key), value: copy(record.value))
     return Job(
       partition: TopicPartition(topic: topic, partition: record.partition), offset: record.offset,
       content: .deadLetter(refused))
@@ -91,8 +94,16 @@ struct JobReader {
     } catch {
       return .deadLetter(
         UnreadableRecord(
-          reason: isDevice ? .invalidDevice : .invalidFeedback, detail: "\(error)",
-          key: copy(key), value: copy(value)))
+          reason: reason(of: topic), detail: "\(error)", key: copy(key), value: copy(value)))
+    }
+  }
+
+  /// Why a record of a topic becomes a dead letter.
+  func reason(of topic: String) -> DeadLetterReason {
+    switch topic {
+    case devicesTopic: .invalidDevice
+    case receiptsTopic: .invalidReceipts
+    default: .invalidFeedback
     }
   }
 
@@ -152,9 +163,10 @@ struct JobReader {
   /// How far a registration may be ahead of its record's timestamp, in milliseconds.
   private static let mostAhead: Int64 = 24 * 3_600_000
 
-  /// The lines of a record of `receipts`. Only what questions are about is looked at; the rest is kept as it stands.
-  private func receipts(
-    _ value: UnsafeRawBufferPointer, _ partition: Int32, _ offset: Int64
+  /// The lines of a record of `receipts`. Only what questions are about is looked at; the rest is kept as it stands. Their
+  /// time is bounded by the record's: one in the far future would never go.
+  func receipts(
+    _ value: UnsafeRawBufferPointer, _ partition: Int32, _ offset: Int64, received: Int64
   ) -> Job.Content {
     var (kept, line, unusable): ([KeptReceipt], Int, Int) = ([], 0, 0)
     Receipt.forEachLine(in: value) { bytes in
@@ -170,7 +182,8 @@ struct JobReader {
       guard let app = receipt.app else { return }
       kept.append(
         KeptReceipt(
-          place: .init(partition: partition, offset: offset, line: line), at: receipt.at, app: app,
+          place: .init(partition: partition, offset: offset, line: line),
+          at: OutsideTime.bounded(receipt.at, received: received), app: app,
           requestID: receipt.id, apnsID: receipt.apnsID, receipt: text))
     }
     return .receipts(kept, unusable: unusable)

@@ -281,12 +281,14 @@ private struct RecordsInHand {
   private let devices: RecordInHand
   private let receipts: RecordInHand
   private let answersTopic: String
+  private let receiptsTopic: String
 
   init(_ names: TopicNames) {
     answers = RecordInHand(topic: names.feedback)
     devices = RecordInHand(topic: names.devices)
     receipts = RecordInHand(topic: names.receipts)
     answersTopic = names.feedback
+    receiptsTopic = names.receipts
   }
 
   func take(_ job: Job) {
@@ -295,7 +297,12 @@ private struct RecordsInHand {
       case .feedback: answers
       case .device, .forgotten: devices
       case .receipts: receipts
-      case .deadLetter: job.partition.topic == answersTopic ? answers : devices
+      case .deadLetter:
+        switch job.partition.topic {
+        case answersTopic: answers
+        case receiptsTopic: receipts
+        default: devices
+        }
       }
     hand.take(partition: job.partition.partition, offset: job.offset, timestamp: job.writtenAt)
   }

@@ -74,7 +74,12 @@ extension IngestLoop {
         throw RequestError(nil, .recordTime(record.timestamp))
       }
       if request.isForSchedule {
-        guard let time = try sendingTime(record, created) else { return .scheduled }
+        guard let time = try sendingTime(record, created) else {
+          guard output.hasSchedule() else {
+            throw RequestError(nil, .noSchedule(topic: output.scheduleName))
+          }
+          return .scheduled
+        }
         begin(record, source, created: time)
         if request.isResolved {
           return request.isBroadcast ? .peopleBroadcast : .people(request.tokens.count)

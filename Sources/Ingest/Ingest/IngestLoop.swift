@@ -50,6 +50,8 @@ final class IngestLoop {
   var naming = NotificationNaming()
   let tokenText = UnsafeMutablePointer<UInt8>.allocate(capacity: 512)
   private var nextLook: UInt64 = 0
+  /// Whether the log has that tokens found no room.
+  private var hasToldOfRoom = false
 
   /// Reads the table of invalid tokens, and joins the group.
   init(
@@ -135,8 +137,19 @@ final class IngestLoop {
     counters.set(.inFlight, output.machine.count)
     guard now >= nextLook else { return }
     nextLook = now + Self.lookMilliseconds
+    noteTokensWithoutRoom()
     let age = output.machine.oldest.map { max(0, WallClock.milliseconds() - $0) } ?? 0
     counters.set(.backlogMilliseconds, Int(age))
+  }
+
+  private func noteTokensWithoutRoom() {
+    let count = invalidTokens.refused
+    counters.set(.tokensWithoutRoom, count)
+    guard count > 0, !hasToldOfRoom else { return }
+    hasToldOfRoom = true
+    context.log(
+      IngestLog.tokensWithoutRoom,
+      ["kept": "\(invalidTokens.count)", "without_room": "\(count)"])
   }
 
   private enum Intake {

@@ -6,7 +6,7 @@ public import Telemetry
 public enum IngestMetrics: Int, MetricTable {
   case requests, notifications, suppressed, badTokens, badRequests, tooLarge, unusualTokens
   case ineffectivePayloads, payloadWarnings, invalidTraceParents, scheduled, handedBack, blocked
-  case inFlight, backlogMilliseconds, invalidTokens, partitionsAssigned
+  case inFlight, backlogMilliseconds, invalidTokens, tokensWithoutRoom, partitionsAssigned
 
   public var row: MetricRow {
     switch self {
@@ -65,6 +65,11 @@ public enum IngestMetrics: Int, MetricTable {
         "Age of the oldest request that was taken and is not complete, since its record was written; 0 without one."
       )
     case .invalidTokens: .gauge("martlet_ingest_invalid_tokens", "Invalid device tokens in memory.")
+    case .tokensWithoutRoom:
+      .counter(
+        "martlet_ingest_invalid_tokens_without_room_total",
+        event: IngestLog.tokensWithoutRoom,
+        "Invalid or removed device tokens beyond --max-invalid-tokens: pushes to them are sent.")
     case .partitionsAssigned:
       .gauge(
         "martlet_ingest_partitions_assigned", "Partitions that the group has given to this process."

@@ -8,7 +8,8 @@ import Kafka
 import Records
 import ServiceKit
 
-/// A notification or dead letter that its topic does not take because of its size, on its way to the dead letters.
+/// A notification, a record of the schedule or a dead letter that its topic does not take because of its size, on its way
+/// to the dead letters.
 struct OversizedRecord {
   /// The request's, which waits for it.
   let slot: Int
@@ -81,7 +82,8 @@ extension IngestOutput {
       headers: letter.kafkaHeaders, receipt: receipt)
   }
 
-  /// A notification that is too large as a dead letter: key and value are its own.
+  /// A notification that is too large as a dead letter: key and value are its own. Of a record of the schedule the value
+  /// is the request as it came.
   private func notification(
     _ topic: KafkaTopic, key: [UInt8], value: [UInt8], slot: Int, _ error: KafkaError
   ) -> OversizedRecord {
@@ -89,16 +91,22 @@ extension IngestOutput {
     let place = machine.entry(slot)
     let size = key.count + value.count
     let limit = sizeLimit(of: name)
+    let isForSchedule = topic == topics.schedule
     let detail =
-      "the notification has \(size) bytes, more than topic \(name) takes; raise its max.message.bytes"
-      + "\(limit.map { " (it is \($0))" } ?? "") and replay this"
+      "the \(isForSchedule ? "request" : "notification") has \(size) bytes, more than topic \(name)"
+      + " takes; raise its max.message.bytes\(limit.map { " (it is \($0))" } ?? "") and replay this"
     var letter = DeadLetter(
       .recordTooLarge, detail, by: .ingest,
       from: DeadLetterOrigin(
         topic: String(decoding: requestTopics[Int(place.topic)], as: UTF8.self),
         partition: place.partition, offset: place.offset), at: WallClock.milliseconds())
     var receipt = ByteBuffer(capacity: 512)
+    var kept = value
     value.withUnsafeBytes { value in
+      if isForSchedule {
+        kept = Array(request(in: value, isOfScheduler: place.topic != 0, &letter, to: &receipt))
+        return
+      }
       guard
         let envelope = try? Envelope.parse(
           value.bindMemory(to: UInt8.self).span, types: .any, lanes: .any)
@@ -126,8 +134,46 @@ extension IngestOutput {
       ])
     counters.add(.tooLarge)
     return OversizedRecord(
-      slot: slot, key: key, value: value, headers: letter.kafkaHeaders,
+      slot: slot, key: key, value: kept, headers: letter.kafkaHeaders,
       receipt: Array(receipt.bytes))
+  }
+
+  /// Completes the dead letter of a record for the schedule, and writes its receipt.
+  ///
+  /// - Returns: the request as it came, which a replay hands in again.
+  private func request(
+    in value: UnsafeRawBufferPointer, isOfScheduler: Bool, _ letter: inout DeadLetter,
+    to receipt: inout ByteBuffer
+  ) -> UnsafeRawBufferPointer {
+    let content = ScheduleRecord.request(in: value)
+    refusedReader.takesCampaigns = isOfScheduler
+    guard case .request(let entry)? = try? ScheduleRecord(value),
+      let request = try? refusedReader.read(content)
+    else { return content }
+    letter.requestID = String(decoding: request.id, as: UTF8.self)
+    if !entry.traceParent.isEmpty { letter.traceParent = entry.traceParent }
+    var line = ReceiptLine(.deadLettered, at: WallClock.milliseconds())
+    line.escapedID = request.escapedID
+    line.app = request.app
+    line.environment = request.environment
+    line.lane = request.laneName
+    line.created = entry.accepted
+    var carried = ByteBuffer(capacity: 512)
+    if !entry.traceParent.isEmpty {
+      Array(entry.traceParent.utf8).withUnsafeBytes {
+        CarriedFields.append(.traceParent, $0, to: &carried)
+      }
+    }
+    for field in [CarriedField.group, .campaign] where !request[field].isEmpty {
+      CarriedFields.append(field, request[field], to: &carried)
+    }
+    Array(carried.bytes).withUnsafeBytes { fields in
+      if !fields.isEmpty {
+        line.carried = CarriedFields(UnsafeRawBufferPointer(rebasing: fields[1...]))
+      }
+      Self.append(line, letter.detail, to: &receipt)
+    }
+    return content
   }
 
   /// A topic's max.message.bytes, asked of the cluster once; nil where it does not say.
@@ -159,6 +205,11 @@ extension IngestOutput {
     case .device: line.token = key
     case .channel: line.channel = key
     }
+    append(line, detail, to: &receipt)
+  }
+
+  private static func append(_ line: ReceiptLine, _ detail: String, to receipt: inout ByteBuffer) {
+    var line = line
     var reason = DeadLetterReason.recordTooLarge.rawValue
     var detail = detail
     reason.withUTF8 { reason in

@@ -16,6 +16,8 @@ final class IngestOutput {
   private static let mostCredit = 16 << 10
   /// At this many records that wait to become dead letters, or shorter ones, nothing further is written.
   private static let mostOversized = 64
+  /// How often a topic that was missing is looked for.
+  private static let lookMilliseconds: UInt64 = 10_000
 
   /// The topics that ingest writes, as the producer knows them.
   struct Topics {
@@ -47,12 +49,17 @@ final class IngestOutput {
   var receipts = ReceiptBatch()
   /// What a topic did not take because of its size.
   var oversized: [OversizedRecord] = []
+  /// Reads what of that was a request for the schedule.
+  lazy var refusedReader = RequestReader(types: settings.pushTypes, lanes: settings.lanes)
   /// The max.message.bytes of such topics, as far as the cluster says.
   var sizeLimits: [String: String?] = [:]
   /// Bytes of what requests become that may be written before it is asked again whether there is room.
   private var credit = 0
   private var watch: ProducerWatch
   private var settled: [Int] = []
+  /// Whether the topic of the schedule exists, and when it is looked for again.
+  private var scheduleExists: Bool
+  private var nextLook: UInt64 = 0
   /// Why the service has to give up.
   var failure: ServiceFailure?
 
@@ -68,6 +75,7 @@ final class IngestOutput {
     requestTopics = settings.requestTopics(names).map { Array($0.utf8) }
     machine = IngestMachine(capacity: settings.maxInFlight)
     watch = ProducerWatch(context)
+    scheduleExists = settings.hasSchedule
   }
 
   // MARK: Turn
@@ -143,6 +151,23 @@ final class IngestOutput {
       failure = ServiceFailure("Kafka refuses notifications: \(error)")
       return false
     }
+  }
+
+  var scheduleName: String { producer.name(of: topics.schedule) }
+
+  /// Whether the topic of the schedule exists: the producer would hold a record for one that does not, and every other
+  /// record behind it.
+  func hasSchedule() -> Bool {
+    let now = MonotonicClock.milliseconds()
+    if scheduleExists || now < nextLook { return scheduleExists }
+    nextLook = now + Self.lookMilliseconds
+    if let admin = try? KafkaAdmin(settings.kafka) {
+      let name = scheduleName
+      let listing = try? admin.topicListing(naming: [name], timeoutMilliseconds: 1_000)
+      scheduleExists = listing?.sizes[name] != nil || listing?.hidden[name] != nil
+      admin.close()
+    }
+    return scheduleExists
   }
 
   // MARK: Dead letters and receipts

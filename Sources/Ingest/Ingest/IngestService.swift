@@ -47,6 +47,12 @@ public enum IngestService: Service {
         IngestLog.noCampaignTopic,
         ["topic": names.campaignRequests, "remedy": "martlet topics create"])
     }
+    settings.hasSchedule =
+      cluster.partitions[names.schedule] != nil || cluster.hidden.contains(names.schedule)
+    if !settings.hasSchedule {
+      context.log(
+        IngestLog.noScheduleTopic, ["topic": names.schedule, "remedy": "martlet topics create"])
+    }
     try IngestLoop(settings, context, names, cluster).run()
   }
 }

@@ -37,8 +37,8 @@ public struct IngestSettings: DeclaredSettings, Sendable {
   @Declared(
     .integer(
       "max-invalid-tokens", default: 4_000_000, in: 0...100_000_000,
-      "Most invalid device tokens kept in memory for suppression, at 21 to 32 bytes each; further ones are"
-        + " sent to, and APNs reports them again.")
+      "Most invalid and removed device tokens kept in memory for suppression, at 21 to 32 bytes each, removed"
+        + " ones first; pushes to further ones are sent, and APNs reports what is invalid again.")
   ) public var maxInvalidTokens: Int
 
   @Declared(
@@ -49,6 +49,8 @@ public struct IngestSettings: DeclaredSettings, Sendable {
 
   /// Whether the cluster has the topic of campaigns' requests.
   var readsCampaigns = true
+  /// Whether it has the topic of the schedule.
+  var hasSchedule = true
 
   var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 

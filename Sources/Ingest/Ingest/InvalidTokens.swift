@@ -29,7 +29,7 @@ final class InvalidTokens {
   }
 
   var count: Int { keys.count }
-  /// Tokens that found no room.
+  /// Tokens that found no room, since the start.
   var refused: Int { keys.refused }
 
   /// Takes in what has been written since.

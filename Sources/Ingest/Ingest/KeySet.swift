@@ -10,7 +10,7 @@ struct KeySet: ~Copyable {
   private var capacity: Int
   private let limit: Int
   private(set) var count = 0
-  /// Keys that were not taken in because the set was full.
+  /// Keys that were not taken in because the set was full, or that made room for a marked one.
   private(set) var refused = 0
 
   private static let vacant = KeyHash.Value(low: 0, high: 0)
@@ -61,7 +61,8 @@ struct KeySet: ~Copyable {
     to >= from ? to - from : to - from + capacity
   }
 
-  /// Takes a key in, unless the set is full; one that is there is marked as it is now.
+  /// Takes a key in, unless the set is full; one that is there is marked as it is now. In a full set a marked one takes
+  /// the place of another that is not.
   mutating func insert(_ key: KeyHash.Value, isMarked: Bool = false) {
     var place = place(of: key)
     let marked = KeyHash.Value(low: key.low, high: key.high & ~1 | (isMarked ? 1 : 0))
@@ -69,9 +70,10 @@ struct KeySet: ~Copyable {
       slots[place] = marked
       return
     }
-    guard count < limit else {
+    if count >= limit {
       refused += 1
-      return
+      guard isMarked, makeRoom(near: key) else { return }
+      place = self.place(of: key)
     }
     if (count + 1) * 4 > capacity * 3 {
       grow()
@@ -79,6 +81,20 @@ struct KeySet: ~Copyable {
     }
     slots[place] = marked
     count += 1
+  }
+
+  /// Removes a key that is not marked, from one of the next places; false if there is none.
+  private mutating func makeRoom(near key: KeyHash.Value) -> Bool {
+    var place = home(of: key)
+    for _ in 0..<Self.initialSlots {
+      let found = slots[place]
+      if found != Self.vacant, found.high & 1 == 0 {
+        remove(found)
+        return true
+      }
+      place = after(place)
+    }
+    return false
   }
 
   mutating func remove(_ key: KeyHash.Value) {

@@ -47,9 +47,12 @@ struct DeadLetterEntry {
   /// The topic of that record.
   var originTopic: String { letter.origin?.topic ?? "" }
 
+  /// Whether its value begins as a notification does.
+  var isNotification: Bool { value.map { Envelope.begins($0) } ?? false }
+
   /// The envelope and body of a letter from the sender; nil if it has none.
   var envelope: Envelope? {
-    guard let value, Envelope.begins(value) else { return nil }
+    guard let value, isNotification else { return nil }
     return try? Envelope.parse(value.span, types: .any, lanes: .any)
   }
 

@@ -43,9 +43,10 @@ struct ReplayPlanner {
   func plan(_ letter: DeadLetterEntry, now: Int64) -> ReplayPlan {
     if DeadLetterCut.isRemarked(letter.detail) { return .skip(.cut) }
     return switch letter.stage {
-    // What ingest has produced, but its topic has not accepted, is a notification.
+    // What ingest has produced, but its topic has not accepted, is a notification, or a request for the schedule.
     case DeadLetterStage.ingest.rawValue
-    where letter.reason == DeadLetterReason.recordTooLarge.rawValue: notification(letter, now)
+    where letter.reason == DeadLetterReason.recordTooLarge.rawValue && letter.isNotification:
+      notification(letter, now)
     case DeadLetterStage.ingest.rawValue: request(letter)
     case DeadLetterStage.sender.rawValue: notification(letter, now)
     case DeadLetterStage.feedback.rawValue:

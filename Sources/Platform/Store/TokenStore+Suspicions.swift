@@ -67,6 +67,27 @@ extension TokenStore {
     return (summary.text(0), Int(summary.integer(1) ?? 0))
   }
 
+  /// Removes suspicions whose last answer came before a time, at most `limit`, in the caller's transaction; not those of a
+  /// wave that nobody has decided, or that was decided since. Looks at all rows.
+  ///
+  /// - Returns: how many they were.
+  public func removeSuspicions(before time: Int64, limit: Int) throws(StoreError) -> Int {
+    let remove = try database.prepare(
+      """
+      DELETE FROM suspicions WHERE (token, app, environment) IN (
+        SELECT s.token, s.app, s.environment FROM suspicions AS s
+        WHERE s.last_at < ?1 AND NOT (s.held = 1 AND EXISTS (SELECT 1 FROM waves AS w
+          WHERE w.app = s.app AND w.environment = s.environment AND w.from_time <= s.last_at
+            AND w.until_time >= s.last_at AND (w.verdict IS NULL OR w.decided_at >= ?1)))
+        LIMIT ?2)
+      RETURNING 1
+      """)
+    remove.bind(1, time)
+    remove.bind(2, Int64(limit))
+    var count = 0
+    while try remove.next() { count += 1 }
+    return count
+  }
 }
 
 /// The statements about suspicions.

@@ -14,11 +14,17 @@ struct DeadLetterWriter {
   private let context: ServiceContext
   private let subscription: Subscription
   private let wakeup: Wakeup
-  /// Tagged with the partition and the number of events of each unacknowledged batch.
-  private var producer: TaggedProducer<(source: Source, count: Int)>?
+  /// A batch that Kafka does not have yet: its partition, its number of events, and its record.
+  private struct Entry {
+    let source: Source
+    let count: Int
+    var letter: OutgoingLetter
+  }
+
+  private var producer: TaggedProducer<Entry>?
   private var topic: KafkaTopic?
   /// Batches for which the producer's queue had no room.
-  private var waiting: [(source: Source, count: Int, value: [UInt8], headers: [KafkaHeader])] = []
+  private var waiting: [Entry] = []
 
   init(
     _ kafka: KafkaConfiguration, _ topic: String, _ context: ServiceContext,
@@ -48,8 +54,9 @@ struct DeadLetterWriter {
         + " \(batch.offsets.lowerBound) to \(batch.offsets.upperBound): \(problem)",
       by: .webhooks, attempts: attempts, from: origin, at: now)
     letter.note(cut)
-    waiting.append(
-      (source, batch.count, Array(batch.body.prefix(cut.value)), letter.kafkaHeaders))
+    let record = OutgoingLetter(
+      key: nil, value: Array(batch.body.prefix(cut.value)), headers: letter.kafkaHeaders)
+    waiting.append(Entry(source: source, count: batch.count, letter: record))
     try flush()
   }
 
@@ -59,21 +66,23 @@ struct DeadLetterWriter {
         let (producer, topic) = try open()
         guard
           try producer.produce(
-            topic, key: nil, value: next.value, headers: next.headers,
-            as: (next.source, next.count))
+            topic, key: nil, value: next.letter.value, headers: next.letter.headers, as: next)
         else { return }
         waiting.removeFirst()
       } catch {
-        throw ServiceFailure("endpoint \(subscription.name): \(error)")
+        guard error.isOfSize, let shorter = next.letter.cut() else {
+          throw ServiceFailure("endpoint \(subscription.name): \(error)")
+        }
+        waiting[0].letter = shorter
       }
     }
   }
 
   private mutating func open() throws(KafkaError) -> (
-    TaggedProducer<(source: Source, count: Int)>, KafkaTopic
+    TaggedProducer<Entry>, KafkaTopic
   ) {
     if let producer, let topic { return (producer, topic) }
-    let producer = try TaggedProducer<(source: Source, count: Int)>(
+    let producer = try TaggedProducer<Entry>(
       kafka, wakeup: wakeup,
       watch: ProducerWatch(context, consequence: "events of this endpoint wait"))
     let topic = try producer.topic(topicName)
@@ -81,16 +90,25 @@ struct DeadLetterWriter {
     return (producer, topic)
   }
 
-  /// The batches that Kafka has acknowledged since the last call.
+  /// The batches that Kafka has acknowledged since the last call. One that is too large for the topic is written again,
+  /// cut.
   mutating func acknowledged() throws(ServiceFailure) -> [(source: Source, count: Int)] {
     guard let producer else { return [] }
-    try flush()
-    return try producer.drainAnswers().map { answer throws(ServiceFailure) in
-      if let error = answer.refused {
+    var stored: [(source: Source, count: Int)] = []
+    for answer in producer.drainAnswers() {
+      var entry = answer.tag
+      guard let error = answer.refused else {
+        stored.append((entry.source, entry.count))
+        continue
+      }
+      guard error.isOfSize, let shorter = entry.letter.cut() else {
         throw ServiceFailure("endpoint \(subscription.name): no dead letter: \(error)")
       }
-      return answer.tag
+      entry.letter = shorter
+      waiting.append(entry)
     }
+    try flush()
+    return stored
   }
 
   func watch(now: UInt64) { producer?.lookAfter(now: now) }

@@ -22,9 +22,10 @@ final class FeedbackFixture {
   ///   - database: a SQLite file, or a database on a PostgreSQL server.
   ///   - partitions: of each topic that `counts` does not name.
   ///   - embedded: insists on an embedded broker.
+  ///   - letterBytes: `max.message.bytes` of the dead letters.
   init(
     _ database: DatabaseKind = .sqlite, partitions: Int = 4, counts: [String: Int] = [:],
-    embedded: Bool = false
+    embedded: Bool = false, letterBytes: Int? = nil
   ) throws {
     self.database =
       database == .sqlite ? folder.file("tokens.db") : try database.location(in: folder)
@@ -34,7 +35,7 @@ final class FeedbackFixture {
       try kafka.createTopic(
         topic, partitions: counts[topic] ?? partitions, compacted: topic == "invalid-tokens")
     }
-    try kafka.createTopic("dead-letters", partitions: 2)
+    try kafka.createTopic("dead-letters", partitions: 2, mostBytes: letterBytes)
     producer = try KafkaProducer(kafka.configuration)
   }
 

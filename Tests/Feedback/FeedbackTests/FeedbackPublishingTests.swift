@@ -4,7 +4,9 @@ import Contract
 import EmbeddedKafka
 import EventLoop
 import Kafka
+import Random
 import Records
+import ServiceKit
 import Store
 import TestSupport
 import Testing
@@ -57,5 +59,26 @@ import Testing
     let table = try fixture.published(keys: 1)
     #expect(table[invalid.description]??.contains("\"invalid_since\":1000") == true)
     #expect(table[revived.description]?.flatMap { $0 } == nil)
+  }
+
+  @Test func `dead letters that their topic does not take are cut, each of them once`() throws {
+    let fixture = try Fixture(letterBytes: 10_000)
+    var random = SeededGenerator(seed: 1)
+    var values: [[UInt8]] = []
+    for _ in 0..<4 {
+      // What no compression makes small.
+      values.append((0..<20_000).map { _ in UInt8(0x61 + random.next() % 26) })
+    }
+    try fixture.produce(fixture.names.feedback, values.map { (Array("key".utf8), $0) })
+    let service = try fixture.start()
+    let letters = try fixture.kafka.read(
+      fixture.names.deadLetters, count: 4, timeoutMilliseconds: 30_000)
+    #expect(letters.allSatisfy { DeadLetterCut.isRemarked(DeadLetter($0.headers).detail) })
+    let beginnings = values.map { String(decoding: $0.prefix(1_024), as: UTF8.self) }
+    #expect(letters.compactMap(\.value).sorted() == beginnings.sorted())
+    try expectEventually(withinMilliseconds: 20_000) {
+      try fixture.committed(fixture.names.feedback) == 4
+    }
+    #expect(service.stop() == nil)
   }
 }

@@ -29,6 +29,20 @@ import Testing
       fixture.names.receipts, records.map { ([], Array(($0.joined(separator: "\n") + "\n").utf8)) })
   }
 
+  @Test func `an outcome from the future is kept as of its record, and its line as it stands`() {
+    let received: Int64 = 1_795_000_000_000
+    let lines = [Self.line(1, at: received - 5), Self.line(2, at: OutsideTime.last)]
+    let content = Array(lines.joined(separator: "\n").utf8).withUnsafeBytes {
+      JobReader(TopicNames()).receipts($0, 0, 0, received: received)
+    }
+    guard case .receipts(let kept, unusable: 0) = content else {
+      Issue.record("\(content)")
+      return
+    }
+    #expect(kept.map(\.at) == [received - 5, received + OutsideTime.skew])
+    #expect(kept.map(\.receipt) == lines)
+  }
+
   @Test(arguments: DatabaseKind.allCases)
   func `outcomes are kept, each line once, and found by request and notification`(
     kind: DatabaseKind

@@ -35,6 +35,13 @@ import Testing
     return TokenInvalidator(store, names, clockSkew: skew, badTokenLimit: limit)
   }
 
+  @Test func `the reason of a dead letter says which topic its record came from`() {
+    let reader = JobReader(names)
+    #expect(reader.reason(of: names.feedback) == .invalidFeedback)
+    #expect(reader.reason(of: names.devices) == .invalidDevice)
+    #expect(reader.reason(of: names.receipts) == .invalidReceipts)
+  }
+
   private func register(_ invalidator: TokenInvalidator, _ device: DeviceKey, at time: Int64) throws
   {
     let record = DeviceRecord(device: device, event: .registered(at: time))

@@ -15,12 +15,18 @@ final class IngestFixture {
   let names: TopicNames
   let producer: KafkaProducer
 
-  /// - Parameter lanePartitions: partitions of both lanes.
-  init(requestPartitions: Int = 4, lanePartitions: Int = 4, embedded: Bool = false) throws {
+  /// - Parameters:
+  ///   - lanePartitions: partitions of both lanes.
+  ///   - hasSchedule: false: the topic of the schedule is missing.
+  ///   - scheduleBytes: its `max.message.bytes`.
+  init(
+    requestPartitions: Int = 4, lanePartitions: Int = 4, embedded: Bool = false,
+    hasSchedule: Bool = true, scheduleBytes: Int? = nil
+  ) throws {
     kafka = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: kafka.prefix)
     let full = kafka.prefix.count
-    for topic in names.all {
+    for topic in names.all where hasSchedule || topic.name != names.schedule {
       let partitions =
         topic.name == names.requests
         ? requestPartitions
@@ -28,7 +34,8 @@ final class IngestFixture {
           ? lanePartitions : 2
       try kafka.createTopic(
         String(topic.name.dropFirst(full)), partitions: partitions,
-        compacted: topic.cleanup == .compact)
+        compacted: topic.cleanup == .compact,
+        mostBytes: topic.name == names.schedule ? scheduleBytes : nil)
     }
     producer = try KafkaProducer(kafka.configuration)
   }

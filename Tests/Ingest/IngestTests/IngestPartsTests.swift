@@ -85,6 +85,19 @@ import Testing
     #expect(!knowsLast)
   }
 
+  @Test func `in a full set of keys marked ones take the places of the others`() {
+    var set = KeySet(limit: 10)
+    func key(_ number: UInt64) -> KeyHash.Value { .init(low: number, high: 2) }
+    for number in 0..<UInt64(10) { set.insert(key(number)) }
+    for number in 10..<UInt64(25) { set.insert(key(number), isMarked: true) }
+    let (count, refused) = (set.count, set.refused)
+    #expect(count == 10)
+    #expect(refused == 15)
+    var found: [UInt64] = []
+    for number in 0..<UInt64(25) where set.find(key(number)) != nil { found.append(number) }
+    #expect(found == Array(10..<20))
+  }
+
   @Test func `what a receipt quotes of a text ends with a whole character`() {
     func beginning(_ text: String, _ most: Int) -> String? {
       Array(text.utf8).withUnsafeBytes { text in

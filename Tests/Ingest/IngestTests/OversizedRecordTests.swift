@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EmbeddedKafka
+import EventLoop
 import Kafka
 import Records
 import ServiceKit
@@ -39,6 +40,32 @@ import Testing
     try fixture.produce(fixture.names.requests, IngestFixture.request(#","id":"next""#))
     #expect(try fixture.read(fixture.names.notifications(.first), count: 1).count == 1)
     #expect(try eventually { try fixture.committed(requestPartitions: 1) == 2 })
+    #expect(ingest.counter("too_large") == 1)
+    #expect(ingest.stop() == nil)
+  }
+
+  @Test
+  func `a request that the schedule's topic does not take is a dead letter, as it came`() throws {
+    let fixture = try IngestFixture(requestPartitions: 1, scheduleBytes: 1_000)
+    // What no compression makes small.
+    let text = String((0..<3_000).map { _ in "abcdefghijklmnopqrstuvwxyz".randomElement()! })
+    let later = WallClock.milliseconds() / 1_000 + 3_600
+    let request =
+      #"{"app":"com.example.app","id":"big \"one\"","group":"sale","user":"ann","send_at":\#(later),"payload":{"aps":{"alert":"\#(text)"}}}"#
+    try fixture.produce(fixture.names.requests, request)
+    let ingest = try fixture.start()
+    let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
+    #expect(header(letter, DeadLetterHeader.reason) == "record_too_large")
+    #expect(header(letter, DeadLetterHeader.requestID) == #"big "one""#)
+    let detail = header(letter, DeadLetterHeader.detail) ?? ""
+    #expect(detail.hasPrefix("the request has "), "\(detail)")
+    #expect(detail.contains(" bytes, more than topic \(fixture.names.schedule) takes"))
+    #expect(letter.value == request, "a replay sends it")
+    let receipts = try fixture.receipts(count: 1)
+    #expect(receipts.map(\.outcome) == [.deadLettered])
+    #expect(receipts[0].id == #"big "one""# && receipts[0].app == "com.example.app")
+    #expect(receipts[0].carried[.group] == "sale")
+    #expect(try eventually { try fixture.committed(requestPartitions: 1) == 1 })
     #expect(ingest.counter("too_large") == 1)
     #expect(ingest.stop() == nil)
   }

@@ -171,6 +171,17 @@ enum Letter {
     #expect(value(plan("{ }", "ingest")) == #"{"id":"push.requests/3/17" }"#)
   }
 
+  @Test
+  func `of what was too large for its topic a request is handed in, and a notification sent`() {
+    let request = #"{"id":"r1","app":"a","user":"ann","payload":{}}"#
+    #expect(
+      plan(request, "ingest", "record_too_large")
+        == .send(topic: "push.requests", key: Array(Letter.token.utf8), value: Array(request.utf8)))
+    let sent = plan(Letter.notification(), "ingest", "record_too_large")
+    #expect(value(sent)?.hasPrefix("M2\ttransactional\t") == true)
+    #expect(plan("S1\t1\t2\t\t\n{}", "ingest", "record_too_large") == .skip(.unreadable))
+  }
+
   @Test(arguments: [
     "push.provider-tokens/0/1", "push.re quests/0/1", "a\u{0}b/0/1", "/0/1", "../0",
   ])

@@ -80,4 +80,31 @@ import Testing
     #expect(try store.suspicion(devices[0]) == nil)
     #expect(try store.suspicion(devices[1]) != nil)
   }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `suspicions go when they are old, except those of a wave that may still be released`(
+    kind: DatabaseKind
+  ) throws {
+    let store = try TokenStore(try kind.location(in: folder), now: 1)
+    func device(_ token: String) -> DeviceKey {
+      DeviceKey(token: token, app: "a", environment: .production)
+    }
+    for (token, time, isHeld) in [
+      ("aa", 10, false), ("bb", 100, false), ("cc", 20, true), ("dd", 60, true),
+    ] as [(String, Int64, Bool)] {
+      try store.put(
+        device(token),
+        Suspicion(
+          firstAt: 1, lastAt: time, lastSentAt: 1, count: 1, reason: "BadDeviceToken",
+          isHeld: isHeld))
+    }
+    try store.put("a", .production, BadTokenWave(from: 15, until: 25))
+    #expect(try store.removeSuspicions(before: 100, limit: 1) == 1)
+    #expect(try store.removeSuspicions(before: 100, limit: 10) == 1)
+    #expect(try store.suspicion(device("bb")) != nil)
+    #expect(try store.suspicion(device("cc")) != nil)
+    try store.decide("a", .production, BadTokenWave.Decision(.rejected, at: 150), by: "x")
+    #expect(try store.removeSuspicions(before: 100, limit: 10) == 0)
+    #expect(try store.removeSuspicions(before: 151, limit: 10) == 2)
+  }
 }

@@ -80,19 +80,21 @@ public final class KafkaFixture {
   /// Creates a topic and returns its full name.
   @discardableResult
   public func createTopic(
-    _ short: String, partitions: Int, compacted: Bool = false
+    _ short: String, partitions: Int, compacted: Bool = false, mostBytes: Int? = nil
   ) throws -> String {
     let full = name(short)
+    var settings: [(name: String, value: String)] = []
+    if compacted { settings.append(("cleanup.policy", "compact")) }
+    if let mostBytes { settings.append(("max.message.bytes", "\(mostBytes)")) }
     if let broker {
-      try broker.createTopic(
-        .init(
-          full, partitions: partitions, settings: compacted ? [("cleanup.policy", "compact")] : []))
+      try broker.createTopic(.init(full, partitions: partitions, settings: settings))
       return full
     }
     let admin = try KafkaAdmin(configuration)
     defer { admin.close() }
     let topic = KafkaTopicSpecification(
-      full, partitions: partitions, configuration: compacted ? ["cleanup.policy": "compact"] : [:])
+      full, partitions: partitions,
+      configuration: Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0.value) }))
     for result in try admin.createTopics([topic], timeoutMilliseconds: 10_000) {
       if let error = result.error { throw error }
     }

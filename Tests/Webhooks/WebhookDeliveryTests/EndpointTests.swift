@@ -218,6 +218,30 @@ import Testing
     #expect(try webhooks.metrics.sum("martlet_webhooks_events_total", dead) == 1)
   }
 
+  @Test
+  func `a dead letter that its topic does not take is cut, and the next events are sent`() throws {
+    let fixture = try WebhookFixture(partitions: 1, letterBytes: 4_000)
+    let receiver = try HookReceiver { request, _ in
+      .init(status: request.events.contains { $0["data"]?["id"] == "bad" } ? 422 : 200)
+    }
+    // What no compression makes small.
+    let text = String((0..<20_000).map { _ in "abcdefghijklmnopqrstuvwxyz".randomElement()! })
+    let large = String(WebhookFixture.receipt("bad").dropLast()) + #","detail":"\#(text)"}"#
+    try fixture.produce(fixture.names.receipts, [(nil, large)])
+    try fixture.receipts(["b"])
+    let webhooks = try fixture.start(
+      [WebhookFixture.subscription("crm", receiver.url, more: #","max_events":1"#)],
+      ["--retry-for", "2s"])
+    let letters = try fixture.kafka.read(
+      fixture.names.deadLetters, count: 1, timeoutMilliseconds: 30_000)
+    let letter = try #require(letters.first)
+    #expect(letter.value?.utf8.count == DeadLetterHeader.longest)
+    #expect(DeadLetterCut.isRemarked(DeadLetter(letter.headers).detail))
+    #expect(eventually(withinMilliseconds: 30_000) { receiver.ids().last == "b" })
+    #expect(eventually { (try? fixture.committed("crm")) == 2 })
+    #expect(webhooks.stop() == nil)
+  }
+
   @Test func `a stop waits for the request under way and commits it`() throws {
     let fixture = try WebhookFixture(partitions: 1)
     let receiver = try HookReceiver { _, _ in .init(delay: 700) }

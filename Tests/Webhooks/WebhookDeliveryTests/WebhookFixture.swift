@@ -18,12 +18,14 @@ final class WebhookFixture {
   let producer: KafkaProducer
   private let partitions: Int
 
-  init(partitions: Int = 2) throws {
+  /// - Parameter letterBytes: `max.message.bytes` of the dead letters.
+  init(partitions: Int = 2, letterBytes: Int? = nil) throws {
     self.partitions = partitions
     kafka = try KafkaFixture(
       topics: [
-        ("receipts", partitions), ("devices", 1), ("invalid-tokens", 1), ("dead-letters", 1),
+        ("receipts", partitions), ("devices", 1), ("invalid-tokens", 1),
       ])
+    try kafka.createTopic("dead-letters", partitions: 1, mostBytes: letterBytes)
     names = TopicNames(prefix: kafka.prefix)
     producer = try KafkaProducer(kafka.configuration)
   }
