@@ -189,6 +189,10 @@ class ConverterTest(unittest.TestCase):
         )
         self.assertIn("1 with a registration token alone, which APNs does not take", errors[-1])
         self.assertEqual(status, 0)
+        status, lines, errors = self.run_script("fcm", data=b'{"apns_tokens":["ab","x","cd",7,"","ef"]}\n')
+        self.assertEqual([line["token"] for line in lines], ["ab", "cd", "ef"])
+        self.assertEqual(errors[:2], ["line 1: token: is no even number of hexadecimal digits"] * 2)
+        self.assertEqual((status, errors[2]), (1, "3 registrations written; 1 skipped (1 without a token), 2 wrong"))
 
     def test_pusher(self):
         status, lines, errors = self.convert("pusher", "pusher.txt", "--app", "com.game", "--environment", "sandbox")
