@@ -242,6 +242,20 @@ class ConverterTest(unittest.TestCase):
         self.assertEqual(lines, [{"token": "abcd", "tags": ["a" * 200, "c"]}])
         self.assertTrue(errors[0].endswith("left out, as more than 256 bytes: 1 app_version, 1 tags"))
 
+    def test_what_is_not_in_utf_8(self):
+        # Two users in Latin-1 are not one whose name has a U+FFFD; what is not kept may be in anything.
+        rows = b"\n1\tab\tjos\xe9\tx\n2\tcd\tjos\xe8\tx\n3\tef\tann\t\xff\n\\.\n"
+        table = b"COPY public.devices (id, token, user_id, other) FROM stdin;" + rows
+        for kind, data in [
+            ("rpush", table),
+            ("onesignal", b"identifier,external_user_id,other\nab,jos\xe9,x\ncd,jos\xe8,x\nef,ann,\xff\n"),
+            ("parse", b'{"deviceToken":"ab","user":{"objectId":"\\ud800"}}\n{"deviceToken":"cd","localeIdentifier":"'
+             b'\\udc00"}\n{"deviceToken":"ef","other":"\\ud800","user":{"objectId":"ann"}}\n'),
+        ]:
+            status, lines, errors = self.run_script(kind, data=data)
+            self.assertEqual((status, lines), (1, [{"token": "ef", "user": "ann"}]), errors)
+            self.assertEqual([error[8:] for error in errors[:2]], ["a text is not in UTF-8"] * 2)
+
     def test_apps_are_bounded(self):
         rpush = script().Rpush(None)
         for number in range(10_001):
