@@ -109,6 +109,13 @@ class ConverterTest(unittest.TestCase):
         ]:
             status, lines, _ = self.run_script("parse", data=text.encode())
             self.assertEqual((status, [line["token"] for line in lines]), (0, ["ab", "cd"]), text)
+        # Answers as boto3 gives them, a page in each line.
+        rest = '"NextToken":"}","ResponseMetadata":{"HTTPHeaders":{"x":"{"},"RetryAttempts":0}'
+        text = f'{{"Endpoints":[{{"Token":"ab"}}],{rest}}}\n{{"Endpoints": [{{"Token":"cd"}}],\n {rest}\n}}\n'
+        status, lines, errors = self.run_script("sns", data=text.encode())
+        self.assertEqual((status, [line["token"] for line in lines]), (0, ["ab", "cd"]), errors)
+        _, lines, errors = self.run_script("sns", data=text[:-3].encode())
+        self.assertEqual((len(lines), errors[0]), (2, "line 2: the file ends within it"))
         _, lines, errors = self.run_script("parse", data=f'[{one},\n{{"open":'.encode())
         self.assertEqual((len(lines), errors[0]), (1, "line 2: the file ends within it"))
 
