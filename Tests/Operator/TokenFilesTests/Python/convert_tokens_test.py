@@ -116,6 +116,10 @@ class ConverterTest(unittest.TestCase):
         self.assertEqual((status, [line["token"] for line in lines]), (0, ["ab", "cd"]), errors)
         _, lines, errors = self.run_script("sns", data=text[:-3].encode())
         self.assertEqual((len(lines), errors[0]), (2, "line 2: the file ends within it"))
+        for text in [f'{{"count":2,"results":[{one},{two}]}}\n', f'[{{"count":2,\n"results":[{one},\n{two}]}}]']:
+            status, lines, errors = self.run_script("parse", data=text.encode())
+            self.assertEqual((status, [line["token"] for line in lines]), (0, ["ab", "cd"]), errors)
+        self.assertEqual(self.run_script("sns", data=b'{"a":1,"Endpoints":[{"Token":"ab"},3,[]]}')[0], 1)
         _, lines, errors = self.run_script("parse", data=f'[{one},\n{{"open":'.encode())
         self.assertEqual((len(lines), errors[0]), (1, "line 2: the file ends within it"))
 
