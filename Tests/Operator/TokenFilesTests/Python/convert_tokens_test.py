@@ -155,6 +155,22 @@ class ConverterTest(unittest.TestCase):
             ],
         )
 
+    def test_backslashes(self):
+        # pg_dump --inserts: they are themselves. mysqldump: they are doubled.
+        values = "VALUES (1, 'ab', 'CORP\\ann'), (2, 'cd', 'O''Neil\\'), (3, 'ef', NULL);\n"
+        text = "CREATE TABLE public.devices (\n  id bigint,\n  token text,\n  user_id text\n);\nINSERT INTO devices "
+        for data in [
+            f"SET standard_conforming_strings = on;\n{text}{values}",
+            text + values.replace("\\", "\\\\"),
+        ]:
+            status, lines, errors = self.run_script("rpush", data=data.encode())
+            users = [line.get("user") for line in lines]
+            self.assertEqual((status, users), (0, ["CORP\\ann", "O'Neil\\", None]), errors)
+        rows = "1\tab\tCORP\\\\ann\n2\tcd\ta''b\\\\\n"
+        status, lines, errors = self.run_script(
+            "rpush", data=f"COPY public.devices (id, token, user_id) FROM stdin;\n{rows}\\.\n".encode())
+        self.assertEqual((status, [line.get("user") for line in lines]), (0, ["CORP\\ann", "a''b\\"]), errors)
+
     def test_pinpoint(self):
         _, lines, errors = self.convert("pinpoint", "pinpoint.json")
         self.assertEqual(
