@@ -124,12 +124,8 @@ for frames in ([body], [body[:16], body[16:]]):
     for client in (with_curl, with_httpx, with_aioapns):
         taken = 0
         said = client()
-<<<<<<< HEAD
-        print(f"{len(frames)} frame(s), {client.__name__.removeprefix('with_')}: {said}; the server has had it {taken} time(s)")
-=======
         name = client.__name__.removeprefix("with_")
         print(f"{len(frames)} frame(s), {name}: {said}; the server has had it {taken} time(s)")
->>>>>>> edf1669d55c6f6b8fd282ab203f80c395909b7e8
         if client is with_aioapns and len(frames) == 2:
             assert (said, taken) == ("MaxAttemptsExceeded", 5), (said, taken)
         else:

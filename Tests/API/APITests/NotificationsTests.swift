@@ -270,6 +270,7 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     #expect(try fixture.post(request(#","send_at":\#(time)"#)).status == 202)
     #expect(try fixture.post(request()).status == 202)
     let records = try fixture.kafka.read(fixture.kafka.name("requests"), count: 2)
+    #expect(records.count == 2)
     func by(_ record: ReadRecord) -> String? {
       record.headers.first { $0.name == "by" }.map { String(decoding: $0.value, as: UTF8.self) }
     }

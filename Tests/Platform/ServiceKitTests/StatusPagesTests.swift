@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import EventLoop
 import Glibc
 import HTTPClient
@@ -47,8 +48,11 @@ import Testing
   }
 
   @Test func `the address that is logged is one that a client can use, an IPv6 one too`() throws {
-    // Not every machine has IPv6.
-    guard let six = try? StatusServer(Endpoint(host: "::1", port: 0), context) else { return }
+    // Not every machine has IPv6; where it is there, the server must listen on it.
+    let addresses = (try? File.read("/proc/net/if_inet6")) ?? []
+    let loopback = "\(String(repeating: "0", count: 31))1 "
+    guard String(decoding: addresses, as: UTF8.self).contains(loopback) else { return }
+    let six = try StatusServer(Endpoint(host: "::1", port: 0), context)
     #expect(six.url.hasPrefix("http://[::1]:"))
     let answer = try withExtendedLifetime(six) { try client.get(six.url + "/version") }
     #expect(answer.status == 200)

@@ -65,6 +65,7 @@ import Testing
     let sender = try rig.startSender(loops: 1, answering: gateway)
     try rig.sendMany(10)
     let receipts = try rig.receipts(10)
+    #expect(receipts.count == 10)
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.answeredID == Self.other })
     #expect(gateway.count == 10 && sender.counter("foreign_answers") == 0)
   }

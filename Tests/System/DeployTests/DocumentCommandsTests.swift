@@ -60,22 +60,31 @@ import Testing
   @Test(arguments: documents)
   func `every command of martlet exists with its settings`(document: String) throws {
     let words = #/\bmartlet ((?:[a-z]+(?:-[a-z]+)* ?){1,2})([^`\n|]*)/#
-    let page = try text(document).split(separator: "\n").filter { $0.contains("martlet ") }
-    for line in page.flatMap(Self.code) {
-      for match in line.matches(of: words) {
-        let typed = match.1.split(separator: " ").map(String.init)
-        let known = Self.commands.keys.filter { name in
-          let command = name.split(separator: " ").map(String.init)
-          return typed.starts(with: command) || (typed.count == 1 && command.first == typed[0])
-        }
-        #expect(!known.isEmpty, "\(document): martlet \(match.1)")
-        for flag in match.2.matches(of: #/--([a-z][a-z-]+)/#).map({ String($0.1) }) {
-          let isKnown =
-            flag == "config" || known.contains { Self.commands[$0]?.contains(flag) == true }
-          #expect(isKnown, "\(document): martlet \(match.1) --\(flag)")
+    var isFenced = false
+    for line in try text(document).split(separator: "\n") {
+      if line.hasPrefix("```") { isFenced.toggle() }
+      for part in isFenced ? Self.fenced(line) : Self.code(line) {
+        for match in part.matches(of: words) {
+          let typed = match.1.split(separator: " ").map(String.init)
+          let known = Self.commands.keys.filter { name in
+            let command = name.split(separator: " ").map(String.init)
+            return typed.starts(with: command) || (typed.count == 1 && command.first == typed[0])
+          }
+          #expect(!known.isEmpty, "\(document): martlet \(match.1)")
+          for flag in match.2.matches(of: #/--([a-z][a-z-]+)/#).map({ String($0.1) }) {
+            let isKnown =
+              flag == "config" || known.contains { Self.commands[$0]?.contains(flag) == true }
+            #expect(isKnown, "\(document): martlet \(match.1) --\(flag)")
+          }
         }
       }
     }
+  }
+
+  /// What a fenced line types, without the comment behind it.
+  private static func fenced(_ line: Substring) -> [Substring] {
+    guard line.hasPrefix("martlet ") else { return code(line) }
+    return [line.firstRange(of: " #").map { line[..<$0.lowerBound] } ?? line]
   }
 
   /// The parts of a line that are code: all of an indented or fenced line, else what stands between backticks.

@@ -43,6 +43,16 @@ import Testing
     }
   }
 
+  /// No compiler reads the scripts and pages in which a merge may have left them.
+  @Test func `no file has a merge's marks`() {
+    for path in repository.textPaths {
+      for (index, line) in repository.lines(path).enumerated()
+      where line.hasPrefix("<<<<<<< ") || line.hasPrefix(">>>>>>> ") {
+        Issue.record("\(path):\(index + 1) has two versions: \(line)")
+      }
+    }
+  }
+
   @Test func `services write through the harness, not with print`() {
     for path in repository.swiftPaths where path.hasPrefix("Sources/") {
       for line in repository.lines(path) {

@@ -109,6 +109,17 @@ class ConverterTest(unittest.TestCase):
         ]:
             status, lines, _ = self.run_script("parse", data=text.encode())
             self.assertEqual((status, [line["token"] for line in lines]), (0, ["ab", "cd"]), text)
+        # Answers as boto3 gives them, a page in each line.
+        rest = '"NextToken":"}","ResponseMetadata":{"HTTPHeaders":{"x":"{"},"RetryAttempts":0}'
+        text = f'{{"Endpoints":[{{"Token":"ab"}}],{rest}}}\n{{"Endpoints": [{{"Token":"cd"}}],\n {rest}\n}}\n'
+        status, lines, errors = self.run_script("sns", data=text.encode())
+        self.assertEqual((status, [line["token"] for line in lines]), (0, ["ab", "cd"]), errors)
+        _, lines, errors = self.run_script("sns", data=text[:-3].encode())
+        self.assertEqual((len(lines), errors[0]), (2, "line 2: the file ends within it"))
+        for text in [f'{{"count":2,"results":[{one},{two}]}}\n', f'[{{"count":2,\n"results":[{one},\n{two}]}}]']:
+            status, lines, errors = self.run_script("parse", data=text.encode())
+            self.assertEqual((status, [line["token"] for line in lines]), (0, ["ab", "cd"]), errors)
+        self.assertEqual(self.run_script("sns", data=b'{"a":1,"Endpoints":[{"Token":"ab"},3,[]]}')[0], 1)
         _, lines, errors = self.run_script("parse", data=f'[{one},\n{{"open":'.encode())
         self.assertEqual((len(lines), errors[0]), (1, "line 2: the file ends within it"))
 
@@ -143,6 +154,22 @@ class ConverterTest(unittest.TestCase):
                 "line 15: a row has 1 values for unknown columns",
             ],
         )
+
+    def test_backslashes(self):
+        # pg_dump --inserts: they are themselves. mysqldump: they are doubled.
+        values = "VALUES (1, 'ab', 'CORP\\ann'), (2, 'cd', 'O''Neil\\'), (3, 'ef', NULL);\n"
+        text = "CREATE TABLE public.devices (\n  id bigint,\n  token text,\n  user_id text\n);\nINSERT INTO devices "
+        for data in [
+            f"SET standard_conforming_strings = on;\n{text}{values}",
+            text + values.replace("\\", "\\\\"),
+        ]:
+            status, lines, errors = self.run_script("rpush", data=data.encode())
+            users = [line.get("user") for line in lines]
+            self.assertEqual((status, users), (0, ["CORP\\ann", "O'Neil\\", None]), errors)
+        rows = "1\tab\tCORP\\\\ann\n2\tcd\ta''b\\\\\n"
+        status, lines, errors = self.run_script(
+            "rpush", data=f"COPY public.devices (id, token, user_id) FROM stdin;\n{rows}\\.\n".encode())
+        self.assertEqual((status, [line.get("user") for line in lines]), (0, ["CORP\\ann", "a''b\\"]), errors)
 
     def test_pinpoint(self):
         _, lines, errors = self.convert("pinpoint", "pinpoint.json")
@@ -189,6 +216,10 @@ class ConverterTest(unittest.TestCase):
         )
         self.assertIn("1 with a registration token alone, which APNs does not take", errors[-1])
         self.assertEqual(status, 0)
+        status, lines, errors = self.run_script("fcm", data=b'{"apns_tokens":["ab","x","cd",7,"","ef"]}\n')
+        self.assertEqual([line["token"] for line in lines], ["ab", "cd", "ef"])
+        self.assertEqual(errors[:2], ["line 1: token: is no even number of hexadecimal digits"] * 2)
+        self.assertEqual((status, errors[2]), (1, "3 registrations written; 1 skipped (1 without a token), 2 wrong"))
 
     def test_pusher(self):
         status, lines, errors = self.convert("pusher", "pusher.txt", "--app", "com.game", "--environment", "sandbox")
@@ -237,6 +268,20 @@ class ConverterTest(unittest.TestCase):
         _, lines, errors = self.run_script("parse", data=json.dumps(details).encode())
         self.assertEqual(lines, [{"token": "abcd", "tags": ["a" * 200, "c"]}])
         self.assertTrue(errors[0].endswith("left out, as more than 256 bytes: 1 app_version, 1 tags"))
+
+    def test_what_is_not_in_utf_8(self):
+        # Two users in Latin-1 are not one whose name has a U+FFFD; what is not kept may be in anything.
+        rows = b"\n1\tab\tjos\xe9\tx\n2\tcd\tjos\xe8\tx\n3\tef\tann\t\xff\n\\.\n"
+        table = b"COPY public.devices (id, token, user_id, other) FROM stdin;" + rows
+        for kind, data in [
+            ("rpush", table),
+            ("onesignal", b"identifier,external_user_id,other\nab,jos\xe9,x\ncd,jos\xe8,x\nef,ann,\xff\n"),
+            ("parse", b'{"deviceToken":"ab","user":{"objectId":"\\ud800"}}\n{"deviceToken":"cd","localeIdentifier":"'
+             b'\\udc00"}\n{"deviceToken":"ef","other":"\\ud800","user":{"objectId":"ann"}}\n'),
+        ]:
+            status, lines, errors = self.run_script(kind, data=data)
+            self.assertEqual((status, lines), (1, [{"token": "ef", "user": "ann"}]), errors)
+            self.assertEqual([error[8:] for error in errors[:2]], ["a text is not in UTF-8"] * 2)
 
     def test_apps_are_bounded(self):
         rpush = script().Rpush(None)
