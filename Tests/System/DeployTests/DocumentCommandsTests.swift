@@ -50,7 +50,7 @@ import Testing
     "read-only", "root", "build-arg", "boot", "pager",
     "cap-drop", "build", "from-file", "bootstrap-server", "command-config", "operation", "cluster",
     "minutes", "mutations", "seeds", "steps", "last", "at-once", "fail-with-body", "production",
-    "group",
+    "group", "reference",
     "list", "peer", "broker-id", "describe", "entity-type", "all-topics", "topic", "reset-offsets",
     "to-datetime",
     "to-current", "export", "execute", "under-min-isr-partitions",
