@@ -39,12 +39,9 @@ public final class RequestLog: Sendable {
       return details[number % details.count]
     }
 
-    mutating func keep(_ detail: RequestDetail, atMost limit: Int) {
-      if details.count < limit {
-        details.append(detail)
-      } else if limit > 0 {
-        details[detailCount % limit] = detail
-      }
+    mutating func keep(_ request: borrowing ServerRequest, atMost limit: Int) {
+      if details.count < limit { details.append(RequestDetail()) }
+      details[detailCount % limit].keep(request)
       detailCount += 1
     }
   }
@@ -79,7 +76,7 @@ public final class RequestLog: Sendable {
       }
       let collapse = push.collapseID.map { UnsafeRawBufferPointer(rebasing: $0.prefix(64)) }
       let detail = store.detailCount
-      if detailLimit > 0 { store.keep(RequestDetail(request.pointee), atMost: detailLimit) }
+      if detailLimit > 0 { store.keep(request.pointee, atMost: detailLimit) }
       store.entries.append(
         Entry(
           record: record, textStart: store.text.count, tokenCount: UInt16(token?.count ?? 0),

@@ -51,7 +51,8 @@ public struct RequestRecord: Sendable {
   }
 }
 
-/// A request's header fields and body as received, kept for the newest requests.
+/// A request's header fields and body as received, kept for the newest requests: in memory that the next request in its
+/// place uses again.
 struct RequestDetail: Sendable {
   struct Field: Sendable {
     let name: String
@@ -59,28 +60,53 @@ struct RequestDetail: Sendable {
     let isNeverIndexed: Bool
   }
 
-  let fields: [Field]
-  let body: [UInt8]
-  let bodyTotal: Int
+  /// Where a field ends: its name, and its value behind that.
+  private struct Ends {
+    let name: Int
+    let value: Int
+    let isNeverIndexed: Bool
+  }
 
-  init(_ request: borrowing ServerRequest) {
-    var fields: [Field] = []
+  /// The names and values of the fields, and the body behind them.
+  private var bytes: [UInt8] = []
+  private var ends: [Ends] = []
+  private(set) var bodyTotal = 0
+
+  mutating func keep(_ request: borrowing ServerRequest) {
+    bytes.removeAll(keepingCapacity: true)
+    ends.removeAll(keepingCapacity: true)
     for index in 0..<request.keptFields {
-      let name = request.name(index).text
-      let value = request.value(index).text
-      fields.append(
-        Field(
-          name: name, value: name == "authorization" ? Self.withoutSignature(value) : value,
-          isNeverIndexed: request.isNeverIndexed(index)))
+      bytes.append(contentsOf: request.name(index))
+      let name = bytes.count
+      if request.name(index).spells("authorization") {
+        appendWithoutSignature(request.value(index))
+      } else {
+        bytes.append(contentsOf: request.value(index))
+      }
+      ends.append(
+        Ends(name: name, value: bytes.count, isNeverIndexed: request.isNeverIndexed(index)))
     }
-    self.fields = fields
-    body = Array(request.body)
+    bytes.append(contentsOf: request.body)
     bodyTotal = request.bodyTotal
   }
 
-  /// Removes the signature from a provider token, which makes it no longer a secret.
-  private static func withoutSignature(_ value: String) -> String {
-    guard let dot = value.lastIndex(of: ".") else { return String(value.prefix(7)) + "…" }
-    return String(value[...dot]) + "…"
+  var fields: [Field] {
+    var start = 0
+    return ends.map { ends in
+      defer { start = ends.value }
+      return Field(
+        name: String(decoding: bytes[start..<ends.name], as: UTF8.self),
+        value: String(decoding: bytes[ends.name..<ends.value], as: UTF8.self),
+        isNeverIndexed: ends.isNeverIndexed)
+    }
+  }
+
+  var body: [UInt8] { Array(bytes[(ends.last?.value ?? 0)...]) }
+
+  /// Leaves out the signature of a provider token, which makes it no longer a secret.
+  private mutating func appendWithoutSignature(_ value: UnsafeRawBufferPointer) {
+    let end = value.lastIndex(of: UInt8(ascii: ".")).map { $0 + 1 } ?? min(7, value.count)
+    bytes.append(contentsOf: value[..<end])
+    bytes.append(contentsOf: "…".utf8)
   }
 }
