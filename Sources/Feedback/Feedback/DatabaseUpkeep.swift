@@ -5,8 +5,8 @@ import ServiceKit
 import Store
 
 /// What the database needs besides records: receipts and suspicions whose time is over go, and receipts of forgotten
-/// devices, a bounded number at a time; SQLite's log is cut when it is long, or may have what was forgotten. Says whether the database takes
-/// changes, which nothing else would notice while there are none.
+/// devices, a bounded number at a time; SQLite's log is cut when it is long, or may have what was forgotten. Says whether
+/// the database takes changes, which nothing else would notice while there are none.
 struct DatabaseUpkeep {
   /// A walk over all receipts for those of devices that were forgotten before a time (milliseconds since the epoch).
   private struct Walk {

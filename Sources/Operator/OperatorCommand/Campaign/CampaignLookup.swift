@@ -92,9 +92,7 @@ final class CampaignLookup {
   private func note(_ record: KafkaRecord) {
     guard let key = CampaignKey(String(decoding: record.key, as: UTF8.self)) else { return }
     guard record.value.baseAddress != nil else {
-      let ends = record.header(named: ScheduleRecord.endsHeader).flatMap {
-        Int64(String(decoding: $0, as: UTF8.self))
-      }
+      let ends = record.ends
       if ends == nil || ends == found[key]?.identity { found[key] = nil }
       return
     }

@@ -104,9 +104,7 @@ public enum ScheduleCancelCommand: Command {
       guard record.key.elementsEqual(key) else { return }
       guard record.value.baseAddress != nil else {
         // That of a request which was sent leaves the one that has replaced it meanwhile.
-        let ends = record.header(named: ScheduleRecord.endsHeader).flatMap {
-          Int64(String(decoding: $0, as: UTF8.self))
-        }
+        let ends = record.ends
         if ends == nil || ends == identity { found = nil }
         return
       }
