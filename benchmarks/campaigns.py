@@ -139,13 +139,7 @@ def addressed(campaign):
 
 def tokens(rig):
     """All device tokens of the requests that Kafka has."""
-    command = [BUILD / "martlet", "inspect", "campaign-requests", *rig.topics(), "--raw", "--from", "beginning"]
     found = []
-    with subprocess.Popen(
-            [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL, text=True) as reading:
-        for line in reading.stdout:
-            found += json.loads(line[line.index('{"id"'):])["tokens"]
-    if reading.returncode != 0:
-        raise Failure(f"martlet inspect campaign-requests ended with status {reading.returncode}")
+    for line in rig.inspect("campaign-requests"):
+        found += json.loads(line[line.index('{"id"'):])["tokens"]
     return found

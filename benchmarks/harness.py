@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starting, measuring and ending the processes of a benchmark."""
 import base64
+import contextlib
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # BENCHMARK_BUILD=DIR uses the programs of another build as they are.
@@ -262,16 +264,19 @@ class Rig:
 
     def receipts(self):
         """All receipts that Kafka still has, as they are read."""
-        command = [
-            BUILD / "martlet", "inspect", "receipts", *self.topics(), "--raw", "--from", "beginning"]
+        for line in self.inspect("receipts"):
+            if '"outcome"' in line:
+                yield json.loads(line[line.index("{"):])
+
+    def inspect(self, topic, *flags):
+        """The lines of `martlet inspect` for a whole topic, as they are read."""
+        command = [BUILD / "martlet", "inspect", topic, *self.topics(), "--raw", "--from", "beginning", *flags]
         with subprocess.Popen(
                 [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                 stdin=subprocess.DEVNULL, text=True) as reading:
-            for line in reading.stdout:
-                if '"outcome"' in line:
-                    yield json.loads(line[line.index("{"):])
+            yield from reading.stdout
         if reading.returncode != 0:
-            raise Failure(f"martlet inspect receipts ended with status {reading.returncode}")
+            raise Failure(f"martlet inspect {topic} ended with status {reading.returncode}")
 
     def h2load(self, count, port=None, *flags, connections=1, streams=100):
         """h2load on the gateway: its own CPU microseconds a request.
@@ -294,17 +299,22 @@ class Rig:
         return f"authorization: bearer {self.token}"
 
 
+def children_cpu():
+    """Seconds of CPU of all commands that have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def h2load(count, port, body_file, *flags):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_cpu()
     output = call([
         "h2load", "-n", count, "-t", 1, "-d", body_file,
         "-H", "apns-topic: com.example.app", "-H", "apns-push-type: alert",
         "-H", "apns-priority: 10", "-H", "apns-id: 0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e",
         *flags, f"https://localhost:{port}/3/device/{TOKEN}"], timeout=600)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = children_cpu() - before
     if f"{count} done" not in output:
         raise Failure(f"h2load did not finish its requests:\n{output}")
-    seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     return seconds * 1e6 / count
 
 
@@ -337,14 +347,29 @@ def call(arguments, timeout=120, among=()):
     return output
 
 
-def wait_for_file(path, process, seconds=30):
+def wait_until(condition, process, failing, seconds=30, every=0.05):
+    """Waits for the condition; fails if the process ends before, and when the time is over with what it is `failing`."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
+    while True:
         process.check()
-        if path.exists() and path.read_text().endswith("\n"):
-            return path.read_text()
-        time.sleep(0.05)
-    raise Failure(f"{process.name} did not write {path.name}:\n{process.tail()}")
+        if condition():
+            return
+        if time.monotonic() > deadline:
+            raise Failure(f"{process.name} {failing} within {seconds} s:\n{process.tail()}")
+        time.sleep(every)
+
+
+def wait_for_file(path, process):
+    wait_until(
+        lambda: path.exists() and path.read_text().endswith("\n"), process, f"did not write {path.name}")
+    return path.read_text()
+
+
+def answers(url):
+    """True if a page answers 200."""
+    with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5):
+        return True
+    return False
 
 
 def free_port():
@@ -354,8 +379,7 @@ def free_port():
 
 
 def body():
-    text = '{"aps":{"alert":"' + "x" * (BODY_BYTES - 20) + '"}}'
-    return text[:-3] + "x" * (BODY_BYTES - len(text)) + '"}}'
+    return '{"aps":{"alert":"' + "x" * (BODY_BYTES - 20) + '"}}'
 
 
 def many_credentials(keys, count):

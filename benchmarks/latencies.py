@@ -3,7 +3,7 @@
 import time
 
 import loads
-from harness import Failure, Rig, free_port, log
+from harness import Failure, Rig, free_port, log, wait_until
 from results import median, quantiles, row
 
 # Of what the pipeline takes, in percent.
@@ -48,14 +48,12 @@ def sustained(rig, sender, address, count):
     """What the whole pipeline takes per second: until the sender has all outcomes. Ingest is done before, and its rate is
     one at which the sender falls behind."""
     counter = r"martlet_sender_notifications_total\{[^}]*\}"
-    wanted = loads.completed(address, counter, None) + count
+    wanted = loads.completed(address, counter) + count
     start = time.monotonic()
     rig.load("requests", count)
-    while loads.completed(address, counter, None) < wanted:
-        sender.check()
-        if time.monotonic() > start + 600:
-            raise Failure(f"{sender.name} did not finish {count} notifications:\n{sender.tail()}")
-        time.sleep(0.01)
+    wait_until(
+        lambda: loads.completed(address, counter) >= wanted, sender, f"did not finish {count} notifications",
+        seconds=600, every=0.01)
     return count / (time.monotonic() - start)
 
 
@@ -67,6 +65,29 @@ def paced(rig, rate, seconds, *flags, kind="requests"):
     if len(times) < count * 0.9:
         raise Failure(f"{len(times)} of {count} receipts were found: use fewer --seconds")
     return quantiles(times)
+
+
+def newest_times(rig, count, lane=None):
+    """The times from record to outcome of the newest receipts, of one lane or of all, sorted, in milliseconds."""
+    newest = sorted(
+        (receipt for receipt in rig.receipts() if lane in (None, receipt["lane"])),
+        key=lambda receipt: receipt["created"])[-count:]
+    if len(newest) < count:
+        raise Failure(f"{len(newest)} of {count} receipts were found")
+    return sorted(receipt["at"] - receipt["created"] for receipt in newest)
+
+
+def idle_and_loaded(idle, loaded, beside, cpu, resident):
+    """The rows of transactional times at 50 per second, idle and beside other work, and the ratio of their p99."""
+    rows = []
+    for name, times in [("idle", idle), (beside, loaded)]:
+        entry = row(f"transactional, {name}", cpu, 0, 50, resident)
+        entry["latency_ms"] = quantiles(times)
+        log(f"{entry['name']}: {entry['latency_ms']}")
+        rows.append(entry)
+    ratio = rows[1]["latency_ms"]["p99"] / rows[0]["latency_ms"]["p99"]
+    rows[1]["ratio_of_p99"] = round(ratio, 2)
+    return rows, ratio
 
 
 def due_times(rig, result, rate):

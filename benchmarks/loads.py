@@ -119,15 +119,19 @@ def drained(process, address, count, counter, pending, seconds=600):
     raise Failure(f"{process.name} did not finish {count} records within {seconds} s:\n{process.tail()}")
 
 
-def completed(address, counter, pending):
+def completed(address, counter, pending=None):
     """A counter's sum less the gauge, from a process's status page; 0 as long as there is none."""
     def total(name):
         return int(sum(float(value) for value in re.findall(rf"^{name} (\S+)", text, re.MULTILINE)))
     with contextlib.suppress(OSError):
-        with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
-            text = answer.read().decode()
+        text = metrics(address)
         return total(counter) - (total(pending) if pending else 0)
     return 0
+
+
+def metrics(address):
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+        return answer.read().decode()
 
 
 def memory(options):

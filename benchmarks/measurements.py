@@ -11,7 +11,6 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -27,7 +26,7 @@ import programs
 import campaigns
 import schedules
 import starts
-from harness import BUILD, TOKEN, Failure, Process, Rig, call, free_port, log
+from harness import BUILD, TOKEN, Failure, Process, Rig, answers, call, free_port, log, wait_until
 from loads import numbers
 from results import median, quantiles, row
 
@@ -137,11 +136,7 @@ def connections(options):
         with many(options, credentials, partitions=numbers(options.partitions)[0]) as rig:
             process = rig.sender("--counters-interval", "1s")
             rig.load("notifications", options.count)
-            time.sleep(3)
-            seconds = 20
-            before = process.cpu()
-            time.sleep(seconds)
-            share = (process.cpu() - before) / seconds / 10_000
+            share = idle_shares([process])[0]
             # A second one is opened where the first took longer than a second.
             open_now = process.counter("open_connections")
             entry = row(
@@ -178,7 +173,7 @@ def tokens(options):
             time.sleep(1)
             used = (process.thread_cpu("loop-0") - before - (before - quiet)) / 1_000
             steady.popen.wait(60)
-            times = newest_times(rig, 5_000)
+            times = latencies.newest_times(rig, 5_000)
             results.append((used, times[len(times) // 2], times[-1]))
             log(f"round {number + 1} of {options.rounds}: {used:.1f} ms of the loop, longest answer {times[-1]} ms")
         used, middle, longest = zip(*results)
@@ -186,14 +181,6 @@ def tokens(options):
         entry["latency_ms"] = {
             "loop's CPU": round(median(used), 1), "p50": median(middle), "longest": max(longest)}
         return [entry]
-
-
-def newest_times(rig, count):
-    """The times from record to outcome of the newest receipts, sorted, in milliseconds."""
-    newest = sorted(rig.receipts(), key=lambda receipt: receipt["created"])[-count:]
-    if len(newest) < count:
-        raise Failure(f"{len(newest)} of {count} receipts were found")
-    return sorted(receipt["at"] - receipt["created"] for receipt in newest)
 
 
 def ingest(options):
@@ -272,7 +259,7 @@ def pipeline(options):
     """Everything, end to end. Several numbers of senders take turns, so that all meet the same machine."""
     with contextlib.ExitStack() as stack:
         rigs = []
-        for count in [int(text) for text in options.senders.split(",")]:
+        for count in numbers(options.senders):
             rig = stack.enter_context(Rig(options))
             parts = [("broker", rig.broker()), ("simulator", [rig.simulator("--profile", "fast")])]
             rig.signer()
@@ -317,34 +304,18 @@ def lanes(options):
         count = min(options.count, 500)
         before = process.cpu()
         rig.load("notifications", count, "--rate", 50)
-        idle_times = transactional_times(rig, count)
+        idle = latencies.newest_times(rig, count, lane="transactional")
         backlog = rig.start_load("bulk", 100_000)
         time.sleep(2)
         rig.load("notifications", count, "--rate", 50)
         if backlog.popen.poll() is not None:
             raise Failure("the bulk backlog ended before the measurement did")
-        loaded_times = transactional_times(rig, count)
+        loaded = latencies.newest_times(rig, count, lane="transactional")
         cpu = (process.cpu() - before) / (2 * count)
-        rows = []
-        for name, times in [("idle", idle_times), ("with a bulk backlog", loaded_times)]:
-            entry = row(f"transactional, {name}", cpu, 0, 50, process.resident_mib())
-            entry["latency_ms"] = quantiles(times)
-            log(f"{entry['name']}: {entry['latency_ms']}")
-            rows.append(entry)
-        ratio_of_p99 = rows[1]["latency_ms"]["p99"] / rows[0]["latency_ms"]["p99"]
+        rows, ratio_of_p99 = latencies.idle_and_loaded(
+            idle, loaded, "with a bulk backlog", cpu, process.resident_mib())
         log(f"p99 beside the backlog is {ratio_of_p99:.2f} times the idle one; the goal is 2")
-        rows[1]["ratio_of_p99"] = round(ratio_of_p99, 2)
         return rows
-
-
-def transactional_times(rig, count):
-    """The times from record to outcome of the newest transactional receipts, sorted."""
-    newest = sorted(
-        (receipt for receipt in rig.receipts() if receipt["lane"] == "transactional"),
-        key=lambda receipt: receipt["created"])[-count:]
-    if len(newest) < count:
-        raise Failure(f"{len(newest)} of {count} receipts were found")
-    return sorted(receipt["at"] - receipt["created"] for receipt in newest)
 
 
 def rebalance(options):
@@ -402,13 +373,10 @@ ASSIGNED, GIVEN_BACK = "partitions assigned", "partitions given back"
 REVOKED, OURS = "partitions revoked", "assigned partitions"
 
 
-def wait_for_lines(process, text, count, seconds=130):
-    deadline = time.monotonic() + seconds
-    while len(lines_with(process, text)) < count:
-        process.check()
-        if time.monotonic() > deadline:
-            raise Failure(f"{process.name} does not say {text!r} {count} times:\n{process.tail()}")
-        time.sleep(0.05)
+def wait_for_lines(process, text, count):
+    wait_until(
+        lambda: len(lines_with(process, text)) >= count, process, f"does not say {text!r} {count} times",
+        seconds=130)
 
 
 def lines_with(process, text):
@@ -431,8 +399,7 @@ def stays_without_answers(rig, stays, since):
     since *= 1_000
     answers = answers_by_partition(rig, since)
     revoked, back, assigned, ours = (
-        [entry for entry in lines_with(stays, text)]
-        for text in (REVOKED, GIVEN_BACK, ASSIGNED, OURS))
+        lines_with(stays, text) for text in (REVOKED, GIVEN_BACK, ASSIGNED, OURS))
     pauses, waits, words = [], [], []
     for (start, _), (given, _), (end, line), (_, now_ours) in zip(
             revoked, back, assigned[1:], ours[1:]):
@@ -458,13 +425,8 @@ def gap(times, start, end):
 
 def answers_by_partition(rig, since):
     """When the sender had the gateway's answers, by partition of the lane."""
-    def inspect(topic, *flags):
-        return call([
-            BUILD / "martlet", "inspect", topic, *rig.topics(), "--raw", "--from",
-            "beginning", *flags], timeout=300).splitlines()
-
     places = {}
-    for record in map(json.loads, inspect("notifications", "--json")):
+    for record in map(json.loads, rig.inspect("notifications", "--json")):
         places[record["key"]] = f"push.notifications/{record['partition']}"
     answers = {}
     for receipt in rig.receipts():
@@ -476,15 +438,11 @@ def answers_by_partition(rig, since):
 def idle(options):
     """What each process costs while nothing happens, in percent of a core."""
     with Rig(options) as rig:
-        everything = start_everything(rig)
+        everything = [
+            *rig.broker(), rig.simulator(), rig.signer(), rig.ingest(), rig.sender(), rig.feedback()]
         rig.load("requests", 1_000)
-        time.sleep(3)
-        seconds = 20
-        before = [process.cpu() for process in everything]
-        time.sleep(seconds)
         rows = []
-        for process, start in zip(everything, before):
-            share = (process.cpu() - start) / seconds / 10_000
+        for process, share in zip(everything, idle_shares(everything)):
             entry = row(process.name, 0, 0, 0, process.resident_mib())
             entry["percent_of_a_core"] = round(share, 2)
             log(f"{process.name}: {share:.2f} % of a core")
@@ -495,10 +453,13 @@ def idle(options):
         return rows + [everyone]
 
 
-def start_everything(rig):
-    processes = rig.broker()
-    return processes + [
-        rig.simulator(), rig.signer(), rig.ingest(), rig.sender(), rig.feedback()]
+def idle_shares(processes):
+    """What each uses while nothing happens, in percent of a core."""
+    time.sleep(3)
+    seconds = 20
+    before = [process.cpu() for process in processes]
+    time.sleep(seconds)
+    return [(process.cpu() - start) / seconds / 10_000 for process, start in zip(processes, before)]
 
 
 def cpu_of(processes):
@@ -514,18 +475,21 @@ def store(options):
             numbers = itertools.count()
 
             def measure():
-                before = server.cpu()
-                output = call([
-                    "taskset", "-c", "0", BUILD / "store-benchmark", place(next(numbers)),
-                    options.count], timeout=600)
-                figures = json.loads(output.strip().splitlines()[-1])
-                served = (server.cpu() - before) / options.count if name == "PostgreSQL" else 0
-                return figures["cpu_us_per_upsert"] + served, figures["upserts_per_second"]
+                program = ["taskset", "-c", "0", BUILD / "store-benchmark"]
+                return upserts(server, name, [*program, place(next(numbers)), options.count], options.count)
 
             cpu, rate = rounds(options, measure)
             log(f"{name}: a core that does nothing else takes {1e6 / median(cpu):,.0f} upserts per second")
             rows.append(row(f"store, {name}", median(cpu), 0, median(rate), 0))
     return rows
+
+
+def upserts(server, name, command, count):
+    """CPU of an upsert, that of the server included, and upserts per second, as store-benchmark measures them."""
+    before = server.cpu()
+    figures = json.loads(call(command, timeout=3_600).strip().splitlines()[-1])
+    served = (server.cpu() - before) / count if name == "PostgreSQL" else 0
+    return figures["cpu_us_per_upsert"] + served, figures["upserts_per_second"]
 
 
 def rebuild(options):
@@ -541,16 +505,14 @@ def rebuild(options):
                     place = rig.folder / f"rebuild-{next(numbers)}.db"
                 else:
                     place = server.database(None)
-                before = server.cpu()
-                output = call([BUILD / "store-benchmark", place, options.count, "rebuild"], timeout=3_600)
-                figures = json.loads(output.strip().splitlines()[-1])
-                served = (server.cpu() - before) / options.count if name == "PostgreSQL" else 0
+                program = [BUILD / "store-benchmark", place, options.count, "rebuild"]
+                figures = upserts(server, name, program, options.count)
                 if name == "SQLite":
                     sizes.append(os.path.getsize(place))
                     os.remove(place)
                 else:
                     sizes.append(server.size(place))
-                return figures["cpu_us_per_upsert"] + served, figures["upserts_per_second"]
+                return figures
 
             cpu, rate = rounds(options, measure)
             entry = row(f"rebuild, {name}", median(cpu), 0, median(rate), 0)
@@ -598,12 +560,9 @@ def imports(options):
 
 
 def wait_for_count(process, counter, count):
-    for _ in range(1_200):
-        process.check()
-        if process.counter(counter) >= count:
-            return
-        time.sleep(0.1)
-    raise Failure(f"{process.name} has {counter} {process.counter(counter)}, not {count}")
+    wait_until(
+        lambda: process.counter(counter) >= count, process, f"did not get to {counter}={count}", seconds=120,
+        every=0.1)
 
 
 def api(options):
@@ -617,9 +576,9 @@ def api(options):
         rig.signer()
         rig.ingest()
         rig.sender()
-        port = free_port()
-        process = rig.api(port=port)
-        wait_for_port(port, process)
+        port, status = free_port(), f"127.0.0.1:{free_port()}"
+        process = rig.api("--http", status, port=port)
+        wait_until(lambda: answers(f"http://{status}/healthz"), process, "is not healthy")
         line = json.dumps({
             "app": "com.example.app", "token": TOKEN, "payload": json.loads((rig.folder / "body.json").read_text())})
         headers = {"Authorization": "Bearer benchmark", "Content-Type": "application/x-ndjson"}
@@ -663,15 +622,6 @@ def api(options):
         return [*rows, single]
 
 
-def wait_for_port(port, process):
-    for _ in range(600):
-        process.check()
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    raise Failure(f"{process.name} does not listen:\n{process.tail()}")
-
-
 class PostgresServer:
     """A PostgreSQL server of Debian's on the first core, with its usual settings, in the benchmark's folder."""
 
@@ -703,12 +653,9 @@ class PostgresServer:
         self.server = Process(
             "postgres", self.command("postgres", "-D", self.folder / "data", "-k", self.folder, "-h", ""),
             self.folder.parent)
-        deadline = time.monotonic() + 30
-        while subprocess.run(self.command("pg_isready", "-q", "-h", self.folder)).returncode != 0:
-            self.server.check()
-            if time.monotonic() > deadline:
-                raise Failure(f"PostgreSQL takes no connections:\n{self.server.tail()}")
-            time.sleep(0.1)
+        ready = self.command("pg_isready", "-q", "-h", self.folder)
+        wait_until(
+            lambda: subprocess.run(ready).returncode == 0, self.server, "took no connections", every=0.1)
         return self
 
     def database(self, _):

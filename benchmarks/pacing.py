@@ -7,8 +7,9 @@ import time
 import urllib.request
 
 from harness import BUILD, Failure, Rig, call, log
+from latencies import idle_and_loaded, newest_times
 from loads import numbers
-from results import quantiles, row
+from results import row
 
 
 # Requests a second above which the gateway checks nothing.
@@ -40,6 +41,10 @@ class Arrivals:
             # A time between question and answer, which are close together.
             self.samples.append(((begun + time.time()) / 2, count))
             time.sleep(0.1)
+
+    def stop(self):
+        self.isOver = True
+        self.thread.join()
 
     def windows(self, start=0, end=float("inf"), seconds=10):
         """The rates of all stretches of so many seconds between two times."""
@@ -77,8 +82,7 @@ def pace(options):
             killed.popen.send_signal(signal.SIGKILL)
             # Its session, and the rebalance after it.
             rows.append(steady(arrivals, rate, f"after one of {len(senders) + 1} was killed", senders, 16))
-        arrivals.isOver = True
-        arrivals.thread.join()
+        arrivals.stop()
         fastest = max(arrivals.windows())
         log(f"fastest ten seconds of the whole run: {fastest:.1f}/s, {fastest / rate - 1:+.2%}")
         rows[-1]["fastest_per_second"] = round(fastest, 1)
@@ -110,16 +114,15 @@ def governor(options):
     """
     with Rig(options) as rig:
         rig.broker()
-        rig.simulator(
-            "--latency", "20ms", "--capacity", options.rate or CAPACITY, "--queue", 1_000_000, "--record-limit", "0")
         capacity = options.rate or CAPACITY
+        rig.simulator("--latency", "20ms", "--capacity", capacity, "--queue", 1_000_000, "--record-limit", "0")
         rig.signer()
         sender = rig.sender()
         rig.load("notifications", 100, "--rate", 50)
         count = 50 * max(20, options.seconds)
         before = sender.cpu()
         rig.load("notifications", count, "--rate", 50)
-        idle = first_lane(rig, count)
+        idle = newest_times(rig, count, lane="transactional")
         rig.start_load("bulk", capacity * 300)
         # Bulk comes with all its streams at once, and gives them up: that shows in answers of the first lane only.
         rig.load("notifications", 50 * 20, "--rate", 50)
@@ -127,34 +130,18 @@ def governor(options):
         begun = time.time()
         rig.load("notifications", count, "--rate", 50)
         ended = time.time()
-        arrivals.isOver = True
-        arrivals.thread.join()
+        arrivals.stop()
         sender.check()
-        loaded = first_lane(rig, count)
+        loaded = newest_times(rig, count, lane="transactional")
         rates = arrivals.windows(begun, ended)
         bulk = sum(rates) / len(rates) - 50
-        rows = []
-        for name, times in [("idle", idle), ("beside bulk", loaded)]:
-            entry = row(f"transactional, {name}", (sender.cpu() - before) / count, 0, 50, sender.resident_mib())
-            entry["latency_ms"] = quantiles(times)
-            log(f"{entry['name']}: {entry['latency_ms']}")
-            rows.append(entry)
-        ratio = rows[1]["latency_ms"]["p99"] / rows[0]["latency_ms"]["p99"]
-        rows[1]["ratio_of_p99"], rows[1]["bulk_of_capacity"] = round(ratio, 2), round(bulk / capacity, 3)
+        rows, ratio = idle_and_loaded(
+            idle, loaded, "beside bulk", (sender.cpu() - before) / count, sender.resident_mib())
+        rows[1]["bulk_of_capacity"] = round(bulk / capacity, 3)
         log(f"p99 beside bulk is {ratio:.2f} times the idle one; bulk has {bulk:.0f}/s, {bulk / capacity:.1%} of {capacity}")
         if ratio > 1.5 or bulk < 0.9 * capacity:
             raise Failure("the goals are 1.5 times and 90 %")
         return rows
-
-
-def first_lane(rig, count):
-    """The times from record to outcome of the newest transactional receipts, sorted."""
-    newest = sorted(
-        (receipt for receipt in rig.receipts() if receipt["lane"] == "transactional"),
-        key=lambda receipt: receipt["created"])[-count:]
-    if len(newest) < count:
-        raise Failure(f"{len(newest)} of {count} receipts were found")
-    return sorted(receipt["at"] - receipt["created"] for receipt in newest)
 
 
 def pile(options):

@@ -2,13 +2,12 @@
 """The same notifications to the same gateway in the same run, by Martlet and by other clients."""
 import json
 import pathlib
-import resource
 import shlex
 import shutil
 import time
 
 import environment
-from harness import TOKEN, Failure, Rig, call, log
+from harness import TOKEN, Failure, Rig, call, children_cpu, log
 from results import median, row
 
 CLIENTS = pathlib.Path(__file__).resolve().parent / "clients"
@@ -59,11 +58,9 @@ def measured(command, count):
 
 
 def run(command):
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    before, start = children_cpu(), time.monotonic()
     call(command, timeout=1_800)
-    after, seconds = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - start
-    used = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
-    return used * 1e6, seconds
+    return (children_cpu() - before) * 1e6, time.monotonic() - start
 
 
 def clients(rig, templates):

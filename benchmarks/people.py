@@ -3,9 +3,8 @@
 import contextlib
 import sqlite3
 import time
-import urllib.request
 
-from harness import Failure, Rig, free_port, log
+from harness import Failure, Rig, answers, free_port, log, wait_until
 from latencies import ALONE, due_times
 from results import median, quantiles, row
 
@@ -37,8 +36,9 @@ def measured(options, rig, kind, devices, schedule, server=None):
     rig.broker()
     rig.simulator("--profile", "fast")
     rig.signer()
-    feedback = rig.feedback("--http", f"127.0.0.1:{(port := free_port())}", database=devices)
-    wait_until_ready(port, feedback)
+    address = f"127.0.0.1:{free_port()}"
+    feedback = rig.feedback("--http", address, database=devices)
+    wait_until(lambda: answers(f"http://{address}/readyz"), feedback, "is not ready", seconds=60)
     register(options.count, devices, server)
     rig.ingest()
     rig.sender()
@@ -71,15 +71,6 @@ def paced(rig, rate, seconds, *flags):
             return quantiles(times)
         time.sleep(0.5)
     raise Failure(f"{len(times)} of {rate * seconds} answers came")
-
-
-def wait_until_ready(port, process):
-    for _ in range(600):
-        process.check()
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1):
-            return
-        time.sleep(0.1)
-    raise Failure(f"{process.name} is not ready:\n{process.tail()}")
 
 
 def register(count, database, server):

@@ -3,9 +3,9 @@
 import json
 import re
 import time
-import urllib.request
 
-from harness import BUILD, TOKEN, Failure, Rig, call, free_port, log
+from harness import BUILD, TOKEN, Failure, Rig, call, free_port, log, wait_until
+from loads import completed, metrics
 from results import row
 
 
@@ -17,10 +17,10 @@ def schedule(options):
     """
     with Rig(options) as rig:
         rig.broker()
-        ingest, port = rig.ingest(), free_port()
+        ingest, address = rig.ingest(), f"127.0.0.1:{free_port()}"
         process = rig.start(
             "martlet-scheduler", *rig.services(), "--database", rig.folder / "schedule.db",
-            "--http", f"127.0.0.1:{port}")
+            "--http", address)
         lead = 20 + options.count / 5_000
         first = time.time() + lead
         file = rig.folder / "requests.ndjson"
@@ -31,15 +31,15 @@ def schedule(options):
                     "app": "com.example.app", "id": f"r{number}", "token": TOKEN,
                     "payload": {"aps": {"alert": "Good morning"}}, "send_at": moment(due)}) + "\n")
         call([BUILD / "martlet", "import", file, *rig.topics(), "--progress=false"], timeout=600)
-        await_event(port, process, "scheduled", options.count)
+        await_event(address, process, "scheduled", options.count)
         left = first - time.time()
         if left < 0:
             raise Failure(f"the requests were scheduled {-left:.1f} s after the first of them was due")
         log(f"{options.count:,} requests wait; the first one is due in {left:.1f} s")
         before = process.cpu()
-        await_event(port, process, "released", options.count)
+        await_event(address, process, "released", options.count)
         ingest.check()
-        late = lateness(metrics(port))
+        late = lateness(metrics(address))
         entry = row("scheduler", (process.cpu() - before) / options.count, 0, options.count / options.seconds,
                     process.resident_mib())
         entry["lateness_seconds"] = late
@@ -52,25 +52,11 @@ def moment(seconds):
     return f"{whole}.{int(seconds % 1 * 1_000):03}Z"
 
 
-def metrics(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        return answer.read().decode()
-
-
-def await_event(port, process, event, count, seconds=600):
-    pattern = re.compile(rf'^martlet_scheduler_requests_total{{event="{event}"}} (\d+)', re.M)
-    end = time.monotonic() + seconds
-    found = None
-    while time.monotonic() < end:
-        process.check()
-        try:
-            found = pattern.search(metrics(port))
-        except OSError:
-            found = None
-        if found and int(found[1]) >= count:
-            return
-        time.sleep(0.2)
-    raise Failure(f"only {found[1] if found else 'none'} of {count} requests were {event}")
+def await_event(address, process, event, count):
+    counter = rf'martlet_scheduler_requests_total{{event="{event}"}}'
+    wait_until(
+        lambda: completed(address, counter) >= count, process, f"has not {event} {count} requests", seconds=600,
+        every=0.2)
 
 
 def lateness(text):

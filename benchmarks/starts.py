@@ -6,7 +6,6 @@ import pathlib
 import re
 import subprocess
 import time
-import urllib.request
 
 import harness
 from harness import ROOT, Failure, Rig, free_port, log
@@ -45,7 +44,7 @@ def starts(options):
         for name, begin in [
                 ("martlet-signer", rig.signer), ("martlet-ingest", rig.ingest), ("martlet-feedback", rig.feedback),
                 ("martlet-sender", rig.sender), ("martlet-api", rig.api), ("martlet-webhooks", rig.webhooks)]:
-            answers = median([healthy(rig, name, begin) for _ in range(options.rounds)])
+            answers = median([healthy(rig, begin) for _ in range(options.rounds)])
             next(entry for entry in rows if entry["name"] == name)["healthy_ms"] = round(answers)
     pushed = median([first_push(options) for _ in range(options.rounds)])
     rows.append({**row("martlet up", 0, 0, 0, 0), "first_push_ms": round(pushed)})
@@ -99,22 +98,13 @@ def forget(path):
     os.close(descriptor)
 
 
-def healthy(rig, name, begin):
+def healthy(rig, begin):
     """Milliseconds until a service's /healthz answers 200, from its start."""
-    port = free_port()
+    address = f"127.0.0.1:{free_port()}"
     started = time.monotonic()
-    process = begin(*(["--http", f"127.0.0.1:{port}"]))
-    while True:
-        process.check()
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
-                if answer.status == 200:
-                    break
-        except OSError:
-            pass
-        if time.monotonic() - started > 30:
-            raise Failure(f"{name} is not healthy after 30 s:\n{process.tail()}")
-        time.sleep(0.002)
+    process = begin("--http", address)
+    harness.wait_until(
+        lambda: harness.answers(f"http://{address}/healthz"), process, "is not healthy", every=0.002)
     taken = (time.monotonic() - started) * 1_000
     process.stop()
     rig.processes.remove(process)
