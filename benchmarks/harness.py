@@ -348,7 +348,7 @@ def call(arguments, timeout=120, among=()):
 
 
 def wait_until(condition, process, failing, seconds=30, every=0.05):
-    """Waits for the condition; fails if the process ends before, and when the time is over with what it is `failing`."""
+    """Waits for the condition; fails if the process ends before, or is still `failing` when the time is over."""
     deadline = time.monotonic() + seconds
     while True:
         process.check()

@@ -11,13 +11,11 @@ import Store
 /// together with its position. Of the devices, which a seed draws, half are new, a quarter are registered again, and a
 /// quarter are marked invalid. Prints one JSON object.
 ///
-/// With receipts instead of devices: outcomes of 420 bytes with the ids that they are found by, 4,000 in a transaction.
-///
 /// With rebuild: an empty database is filled as from its topics, 12,000 records in a transaction, until it is complete.
 /// Each device has a user, a locale, a version, a model and a time zone; one in twenty is invalid.
 ///
 ///     store-benchmark FILE|URL [devices] [batch]
-///     store-benchmark FILE|URL count receipts|rebuild
+///     store-benchmark FILE|URL count rebuild
 @main
 struct Main {
   static func main() {
@@ -26,13 +24,10 @@ struct Main {
       arguments.count > index ? Int(arguments[index]) ?? standard : standard
     }
     guard arguments.count >= 2 else {
-      fail("usage: store-benchmark FILE|URL [devices] [batch|receipts|rebuild]")
+      fail("usage: store-benchmark FILE|URL [devices] [batch|rebuild]")
     }
     do throws(StoreError) {
       let store = try TokenStore(arguments[1], now: WallClock.milliseconds())
-      if arguments.last == "receipts" {
-        return try Receipts(store: store, count: number(2, 400_000)).measure()
-      }
       if arguments.last == "rebuild" {
         var rebuild = Rebuild(store: store, count: number(2, 400_000))
         return try rebuild.measure()
@@ -112,11 +107,6 @@ private struct Rebuild {
   /// The number of each device's user.
   var users: [Int] = []
 
-  init(store: TokenStore, count: Int) {
-    self.store = store
-    self.count = count
-  }
-
   mutating func measure() throws(StoreError) {
     var random = SeededGenerator(seed: 1)
     let devices = (0..<count).map { _ in DeviceKey.drawn(&random) }
@@ -163,38 +153,6 @@ private struct Rebuild {
     DeviceDetails(
       user: "user-\(users[number])", locale: "en_US", appVersion: "4.\(number % 20).1",
       model: "iPhone\(13 + number % 5),2", timeZone: "Europe/Berlin")
-  }
-}
-
-private struct Receipts {
-  private static let batch = 4_000
-
-  let store: TokenStore
-  let count: Int
-
-  func measure() throws(StoreError) {
-    var random = SeededGenerator(seed: 1)
-    let receipts = (0..<count).map { receipt($0, random.next()) }
-    let (start, cpu) = (MonotonicClock.milliseconds(), clock())
-    for first in stride(from: 0, to: count, by: Self.batch) {
-      let some = Array(receipts[first..<min(count, first + Self.batch)])
-      try store.transaction { () throws(StoreError) in try store.keep(some) }
-    }
-    report(count, since: start, cpu: cpu)
-  }
-
-  private func receipt(_ number: Int, _ random: UInt64) -> KeptReceipt {
-    let digits = String(random | 1 << 63, radix: 16)
-    let id = "00000000-0000-5000-8000-0000\(digits.prefix(8))"
-    let text =
-      #"{"outcome":"delivered","apns_id":"\#(id)","id":"order-\#(digits)","app":"com.example.app","#
-      + #""environment":"production","token":"\#(String(repeating: digits, count: 4))","#
-      + #""lane":"transactional","status":200,"attempts":1,"created":1795000000000,"#
-      + #""at":1795000000045,"traceparent":"00-\#(digits)\#(digits)-\#(digits)-01"}"#
-    return KeptReceipt(
-      place: .init(partition: 0, offset: Int64(number / 50), line: number % 50),
-      at: 1_795_000_000_000 + Int64(number), app: "com.example.app", requestID: "order-\(digits)",
-      apnsID: id, receipt: text)
   }
 }
 
