@@ -10,7 +10,6 @@ public enum AnswerID: UInt8, Sendable, CaseIterable {
   case sent
 }
 
-/// The content of an answer's body.
 public enum AnswerBody: Equatable, Sendable {
   /// No JSON with a `reason`: empty, HTML, or truncated.
   case nothing

@@ -99,7 +99,6 @@ public struct GatewayResponse: Equatable, Sendable {
     }
   }
 
-  /// The action for the connection.
   public var connection: ConnectionAction {
     switch kind {
     case .refused(let reason): reason.rule.connection
@@ -109,7 +108,6 @@ public struct GatewayResponse: Equatable, Sendable {
     }
   }
 
-  /// The action for the credential.
   public var credential: CredentialAction {
     switch kind {
     case .refused(let reason): reason.rule.credential

@@ -19,7 +19,6 @@ public struct PushTypes: Sendable, Equatable {
   /// The most bytes of a name and of a suffix.
   public static let maximumText = 64
 
-  /// The built-in push types only.
   public static let builtIn = PushTypes()
   /// For programs that only look at records and have no setting: any valid name counts as a type.
   public static let any = PushTypes(acceptsAny: true)

@@ -16,7 +16,6 @@ public enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   case featureNotEnabled, missingChannelId, badChannelId, channelNotRegistered, badRequestParams
   case badRequestPayload, missingPushType, cannotCreateChannelConfig, missingChannelQueueSize
 
-  /// The row of the table for this reason.
   public var rule: ReasonRule { ReasonRule.table[Int(rawValue)] }
 
   /// The spelling that APNs uses.

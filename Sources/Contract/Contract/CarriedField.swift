@@ -57,7 +57,6 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     case data
     /// A `ReplayMark`.
     case replay
-    /// A `TraceParent`.
     case traceParent
     /// `1`: the presence of the field is its meaning.
     case flag
@@ -116,7 +115,6 @@ public enum CarriedField: UInt8, Sendable, CaseIterable {
     }
   }
 
-  /// The field's row of the table.
   public var row: Row { Self.table[Int(rawValue)] }
 
   /// The row of an envelope's key; nil for an unknown key.

@@ -68,7 +68,6 @@ public struct DeadLetter: Equatable, Sendable {
     self.at = at
   }
 
-  /// The detail of a record that crashed the process.
   public static let crashed = "the process crashed twice while it worked on this record"
 
   /// Reads the headers of a record.

@@ -123,7 +123,6 @@ public struct Lanes: Sendable, Equatable {
 
   public func name(_ lane: Lane) -> String { self[lane].name }
 
-  /// The lane with this name, or `nil`.
   public func find(_ name: Span<UInt8>) -> Lane? {
     if acceptsAny { return name.isPlainName(most: Self.longestName) ? .first : nil }
     guard name.count <= Self.longestName, name.count > 0 else { return nil }
@@ -132,7 +131,6 @@ public struct Lanes: Sendable, Equatable {
     return nil
   }
 
-  /// The lane with this name, or `nil`.
   public func find(_ name: String) -> Lane? { find(name.utf8.span) }
 }
 

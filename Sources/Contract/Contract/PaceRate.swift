@@ -47,7 +47,6 @@ public struct PaceRate: Sendable, Hashable, CustomStringConvertible {
     self.init(count, per: unit)
   }
 
-  /// Notifications per millisecond.
   public var perMillisecond: Double { Double(count) / Double(unit.milliseconds) }
 
   public var description: String { "\(count)/\(unit.rawValue)" }

@@ -139,7 +139,6 @@ public enum PayloadRules {
     try event == .start ? checkStart(facts) : checkNoStart(facts)
   }
 
-  /// Checks the timestamp and the event.
   private static func checkEvent(
     _ facts: PayloadFacts, _ type: PushType
   ) throws(RequestError) -> PayloadValue {

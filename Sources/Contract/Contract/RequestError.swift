@@ -28,7 +28,6 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case forbiddenCharacter(String, at: Int)
     /// A value that is not one of the allowed ones.
     case unknownValue(String, [String])
-    /// Both `token` and `tokens`.
     case bothTokenAndTokens
     /// Too many entries in an array, or members in an object.
     case tooMany(limit: Int)
@@ -42,7 +41,6 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case notATime(Int64)
     /// Not a number of seconds from the request on, within the limit.
     case notDuration(Int64, limit: Int64)
-    /// Both `expiration` and `expires_in`.
     case bothExpirations
     case topicDoesNotMatch(expected: String)
     case notUUID
@@ -76,7 +74,6 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case expiresBeforeSending
     /// An `id` that is missing where `send_at`, `user` or `users` needs one.
     case missingForSchedule
-    /// Both `user` and `users`.
     case bothUserAndUsers
     /// `user` or `users` beside `token` or `channel`.
     case userAndTarget

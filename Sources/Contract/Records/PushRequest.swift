@@ -151,7 +151,6 @@ public struct RequestMembers {
 
   public var isEmpty: Bool { entries.isEmpty }
 
-  /// Bytes of all names and values.
   var bytes: Int { entries.reduce(0) { $0 + $1.name.count + $1.value.count } }
 
   /// Size in bytes as a JSON object without white space.
@@ -201,10 +200,8 @@ extension UnsafeRawBufferPointer {
 }
 
 extension UnsafeMutablePointer<martlet_request> {
-  /// Whether the request names users.
   var hasUsers: Bool { pointee.present & 3 << UInt32(RequestField.user.rawValue) != 0 }
 
-  /// The users of `user` or `users`.
   var users: [UnsafeBufferPointer<UInt8>] {
     if has(.user) { return [text(.user)] }
     guard has(.users) else { return [] }
@@ -213,7 +210,6 @@ extension UnsafeMutablePointer<martlet_request> {
     }
   }
 
-  /// Whether the field was given.
   func has(_ field: RequestField) -> Bool { pointee.present & 1 << UInt32(field.rawValue) != 0 }
 
   /// The unescaped text of a field that was given.

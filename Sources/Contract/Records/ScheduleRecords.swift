@@ -75,7 +75,6 @@ public struct ScheduledRequest: Equatable, Sendable {
     self.traceParent = traceParent
   }
 
-  /// The value of that header.
   public var headerValue: String { "\(accepted)" + (requeuedAt.map { " \($0)" } ?? "") }
 
   /// The times in the header of a released request; nil if it is malformed.

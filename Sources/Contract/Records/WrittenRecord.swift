@@ -149,7 +149,6 @@ struct WrittenDevice {
     return DeviceKey(text: text, tokenBytes: token.count, environment: environment)
   }
 
-  /// True if it is this device.
   func isDevice(_ device: DeviceKey) -> Bool {
     guard device.environment == environment, device.tokenBytes == token.count,
       device.appBytes.count == app.count
@@ -162,6 +161,5 @@ struct WrittenDevice {
 }
 
 extension UnsafeRawBufferPointer {
-  /// The text of ASCII bytes.
   var asciiText: String { String(decoding: self, as: UTF8.self) }
 }

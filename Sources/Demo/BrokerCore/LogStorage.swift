@@ -49,7 +49,6 @@ public protocol LogStorage: AnyObject {
   func note(_ entry: [UInt8]) throws(StorageFull)
 }
 
-/// The storage is full.
 public struct StorageFull: Error, Equatable {
   public var reason: String
   public init(_ reason: String) { self.reason = reason }

@@ -10,7 +10,6 @@ extension Node {
     return isPlain && (1...249).contains(name.utf8.count) && name != "." && name != ".."
   }
 
-  /// Creates a topic.
   @discardableResult
   public mutating func create(
     _ name: String, partitions: Int32, _ settings: TopicSettings, _ storage: any LogStorage

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
 
-/// A topic of the embedded broker.
 public struct BrokerTopic: Sendable {
   public let name: String
   public let partitions: Int

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// The log events of feedback.
 public enum FeedbackLog: String, LogTable {
   case notWritten = "cannot write to the database; retrying"
   case databaseAccepts = "the database accepts records again"

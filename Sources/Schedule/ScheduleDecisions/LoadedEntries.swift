@@ -80,12 +80,10 @@ struct LoadedEntries: Sendable {
     slots[slot]?.serial == serial && slots[slot]!.state == .waiting
   }
 
-  /// The slot of a key.
   func slot(_ partition: Int32, _ key: ExactText) -> Int? {
     places[Key(partition: partition, key: key)]
   }
 
-  /// The entries that wait.
   var waiting: [Entry] {
     slots.lazy.compactMap { $0 }.filter { $0.state == .waiting }.map(\.entry)
   }

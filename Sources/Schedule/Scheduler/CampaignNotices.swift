@@ -65,7 +65,6 @@ struct CampaignNotices {
     log(event, ["campaign": name, "addressed": addressed, "reason": progress.reason ?? ""])
   }
 
-  /// The campaign has a note for its author.
   func noted(_ note: String, _ campaign: CampaignRecord) {
     log(SchedulerLog.campaignNotice, ["campaign": "\(campaign.key)", "note": note])
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// The log events of the scheduler.
 public enum SchedulerLog: String, LogTable {
   case receiptsNotRead = "cannot read receipts; retrying"
   case audienceUnknown = "an audience cannot be looked up; campaigns wait"

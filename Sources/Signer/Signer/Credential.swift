@@ -27,7 +27,6 @@ public struct Credential: Sendable {
     }
   }
 
-  /// The apps that credentials serve.
   static func coverage(_ credentials: [Credential]) -> AppCoverage {
     var coverage = AppCoverage()
     for entry in credentials { coverage.add(entry.apps, entry.reach, team: entry.teamID) }

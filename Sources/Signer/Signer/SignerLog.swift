@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// The log events of a signer.
 public enum SignerLog: String, LogTable {
   case standingBy = "standing by: another signer mints"
   case minting = "this signer mints now"

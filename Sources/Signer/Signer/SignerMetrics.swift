@@ -2,7 +2,6 @@
 import ServiceKit
 public import Telemetry
 
-/// What a signer counts, and has on `/metrics`.
 public enum SignerMetrics: Int, MetricTable {
   case minted, requests, badRequests, unreadableTokens, foreignTokens, futureTokens, refusals
   case clockDifferenceSeconds, owner, tokenIssued, reloadRefused

@@ -64,7 +64,6 @@ struct TokenIssuer {
     return machine.replace(credentials.map { ($0.id, $0.apps) }, now: now)
   }
 
-  /// The apps that the credentials serve.
   var coverage: AppCoverage { Credential.coverage(credentials) }
 
   // MARK: What the topic says

@@ -114,7 +114,6 @@ extension Behaviour {
   }
 }
 
-/// An error in the value of a behaviour.
 public struct BehaviourError: Error, Sendable, Equatable, CustomStringConvertible {
   public let name: String
   public let problem: String

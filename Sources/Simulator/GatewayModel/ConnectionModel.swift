@@ -39,7 +39,6 @@ public struct ConnectionModel: Sendable, Equatable {
     lastRequest = now
   }
 
-  /// Records that a request was received.
   public mutating func received(now: Int64) { lastRequest = now }
 
   /// Whether an accepted push changes nothing: there is no limit to lift or to restore.

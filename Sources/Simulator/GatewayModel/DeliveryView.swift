@@ -47,7 +47,6 @@ public struct BodyFacts: Sendable, Equatable {
 
   /// Whether it only wakes the app.
   public var isSilent = false
-  /// The Live Activity event.
   public var event: ActivityEvent?
   /// The timestamp that orders updates of a Live Activity, in seconds.
   public var timestamp: Int64?

@@ -44,7 +44,6 @@ public struct SignedToken: Sendable, Equatable {
   }
 }
 
-/// The verdict on a provider token.
 public enum TokenVerdict: Sendable, Equatable {
   case accepted
   case refused(Reason)

@@ -43,7 +43,6 @@ final class AdminAPI: Sendable {
     try HTTPServer(host: host, port: port, bodyLimit: Self.bodyLimit, routes: routes)
   }
 
-  /// All routes.
   var routes: [HTTPRoute] { reports + changes + commands + FaultRoutes.routes(faults, world) }
 
   /// The routes that report the gateway's state.

@@ -95,7 +95,6 @@ public final class GatewayWorld: Sendable {
     self.trust = trust
   }
 
-  /// Returns the id of a new connection, from 1.
   func nextConnectionID() -> UInt64 {
     connectionIDs.add(1, ordering: .relaxed).newValue
   }

@@ -8,7 +8,6 @@ import Signing
 struct ChannelReply: Equatable {
   /// 200, 201 or 204.
   var status: UInt16
-  /// The id of a new channel.
   var channelID: String?
   /// JSON; empty if there is none.
   var body: [UInt8] = []

@@ -4,7 +4,6 @@ public import GatewayModel
 import HTTP2
 import HTTP2Server
 
-/// The kind of a request.
 public enum RequestKind: UInt8, Sendable, CaseIterable {
   case push, broadcast, management
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// The log events of the simulator.
 public enum SimulatorLog: String, LogTable {
   case notAccepted = "cannot accept a connection"
   case notServed = "cannot serve a connection"

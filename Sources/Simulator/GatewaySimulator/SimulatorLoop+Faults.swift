@@ -13,7 +13,6 @@ extension SimulatorLoop {
   /// The time in ms after which a silent connection is closed.
   private static let silenceLimit: UInt64 = 600_000
 
-  /// Creates the event for a stage of a connection.
   func event(_ stage: FaultStage, _ connection: GatewayConnection) -> FaultEvent {
     FaultEvent(
       stage, time: shared.faults.time(now), environment: connection.role.environment,

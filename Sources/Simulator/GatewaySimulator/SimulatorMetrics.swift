@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// The metrics of a simulator loop on `/metrics`.
 public enum SimulatorMetrics: Int, MetricTable {
   case connections, connectionsRefused, open, forgotten, goAways, requests, accepted, rejected
   case unregistered, abandoned, custom, reset, silent, delivered, stored, discarded, overBudget

@@ -51,10 +51,8 @@ public final class Simulator {
   /// The address for pushes.
   public let address: SocketAddress
   public let sandboxAddress: SocketAddress
-  /// The address for the management of channels.
   public let managementAddress: SocketAddress
   public let sandboxManagementAddress: SocketAddress
-  /// The port of the admin API.
   public let adminPort: UInt16
   private let adminHost: String
   private let devFolder: DevFolder?
@@ -113,7 +111,6 @@ public final class Simulator {
     sandboxManagementAddress = plans[3].address
   }
 
-  /// The faults of the script in the settings.
   private static func faults(
     _ settings: SimulatorSettings, _ identity: TLSIdentity
   ) throws -> FaultControl {

@@ -192,7 +192,6 @@ public struct SimulatorSettings: DeclaredSettings, Sendable {
 
   public init() {}
 
-  /// A setting for each switchable behaviour.
   public static let behaviours: [Setting] = Behaviour.table.compactMap { behaviour in
     let kind: Setting.Kind
     switch behaviour.kind {

@@ -12,7 +12,6 @@ enum HeaderLiterals {
     write(value, into: &buffer)
   }
 
-  /// Writes the fields that a request has kept.
   static func write(
     fieldsOf request: UnsafeMutablePointer<ServerRequest>, into buffer: inout ByteBuffer
   ) {

@@ -9,7 +9,6 @@ public struct MutedFrames: OptionSet, Sendable {
   public init(rawValue: UInt8) { self.rawValue = rawValue }
   /// Acknowledgements of PING.
   public static let pingAnswers = MutedFrames(rawValue: 1)
-  /// All frames.
   public static let everything = MutedFrames(rawValue: 2)
 }
 
@@ -62,7 +61,6 @@ struct ServerFaults {
   /// Appends bytes to the pending ones.
   mutating func add(_ bytes: some Sequence<UInt8>) { pending += bytes }
 
-  /// Releases the WINDOW_UPDATE frames.
   mutating func releaseWindowUpdates() {
     holdsWindowUpdates = false
     add(delayed)

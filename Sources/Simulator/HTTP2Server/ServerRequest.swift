@@ -22,9 +22,7 @@ public struct ServerRequest: ListMember {
 
   public static let scratchCapacity = 256
 
-  /// The id of its stream.
   public internal(set) var streamID: Int32 = 0
-  /// The token of its connection.
   public internal(set) var connectionToken: UInt64 = 0
   /// The number of received fields; if above `fieldCapacity`, some are missing here.
   public internal(set) var fieldCount = 0
@@ -73,7 +71,6 @@ public struct ServerRequest: ListMember {
   /// Whether the stream is still open, so that a response would be sent.
   public var isAlive: Bool { connection != nil }
 
-  /// The number of fields kept.
   public var keptFields: Int { min(fieldCount, Self.fieldCapacity) }
 
   /// The name of field `index`, in lower case.
@@ -204,7 +201,6 @@ public final class ServerRequestPool {
 
   /// Whether header fields and bodies are kept. If not, the sessions are those for load tests.
   public let keepsContent: Bool
-  /// The memory of the loop's sessions.
   let sessionMemory = SessionMemory()
   let blockScratch = BlockScratch()
 

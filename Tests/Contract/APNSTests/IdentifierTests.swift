@@ -178,7 +178,6 @@ import Testing
   }
 }
 
-/// Provider token claims.
 @Suite struct ProviderTokenClaimsTests {
   @Test func `provider tokens expire one hour after they were issued`() {
     let claims = ProviderTokenClaims(teamID: "TEAM000001", keyID: "KEY0000001", issuedAt: 1_000)

@@ -3,7 +3,6 @@ import Bytes
 import Random
 import Testing
 
-/// The byte buffer's texts.
 @Suite struct ByteBufferTests {
   private func text(_ fill: (inout ByteBuffer) -> Void) -> String {
     var buffer = ByteBuffer()

@@ -12,7 +12,6 @@ import Testing
 @Suite struct PayloadTests {
   private let reader = RequestReader()
 
-  /// A request with this payload.
   private func request(
     _ payload: some Sequence<UInt8>, _ type: PushType, isBroadcast: Bool = false
   ) -> [UInt8] {

@@ -100,7 +100,6 @@ final class SchedulerFixture {
     }
   }
 
-  /// All receipts.
   func receipts() throws -> [Receipt] {
     let parser = JSONParser()
     return try readAll(names.receipts).flatMap { record in

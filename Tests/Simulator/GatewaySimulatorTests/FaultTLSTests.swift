@@ -6,7 +6,6 @@ import Signing
 import TLS
 import Testing
 
-/// Faults of the gateway's TLS.
 @Suite struct FaultTLSTests {
   /// What becomes of a client that trusts the authority of the rig's faults if there is one.
   private func refusal(_ tls: String) throws -> ConnectionFailure {

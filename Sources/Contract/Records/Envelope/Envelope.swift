@@ -36,7 +36,6 @@ public struct Envelope: Sendable {
   /// went back from a retry topic to its lane differs from its earlier record. Only meaningful in this process
   /// (`DedupScope`).
   public internal(set) var dedupKey = NotificationID(high: 0, low: 0)
-  /// The app's `AppHash`.
   public internal(set) var appHash: UInt64 = 0
   /// Envelopes to which one reader gave the same number, other than 0, have the same bytes up to the push type.
   public internal(set) var beginning: UInt32 = 0

@@ -54,7 +54,6 @@ public struct EnvelopeError: Error, Equatable, Sendable, CustomStringConvertible
     case invalid
     /// An unsupported version.
     case unknownVersion
-    /// A control character.
     case controlCharacter
     /// Longer than allowed for the field, the line or the body.
     case tooLong

@@ -23,7 +23,6 @@ struct BrokerControl {
     try HTTPServer(host: host, port: port, routes: routes)
   }
 
-  /// All routes.
   var routes: [HTTPRoute] {
     [
       route("PUT", "/brokers", setBrokers), route("PUT", "/leaders", setLeaders),

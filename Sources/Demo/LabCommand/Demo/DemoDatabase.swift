@@ -5,7 +5,6 @@ import Store
 
 /// Reads back the rows that feedback wrote.
 enum DemoDatabase {
-  /// The currently invalid devices.
   static func invalidTokens(_ path: String) throws -> Set<DemoGateway.Device> {
     guard File.exists(path) else { return [] }
     let reader = try TokenStoreReader(path)

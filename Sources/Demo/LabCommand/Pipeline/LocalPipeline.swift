@@ -53,7 +53,6 @@ public final class LocalPipeline {
     }
   }
 
-  /// Kafka's default port.
   private static let kafkaPort: UInt16 = 9_092
   private static let apiPort: UInt16 = 8_080
   /// A trial detects a killed process sooner than a cluster, where hosts may be slow.
@@ -109,7 +108,6 @@ public final class LocalPipeline {
     processes = try ProcessTree(log: log)
   }
 
-  /// The log file of a process.
   public func logFile(_ name: String) -> String { "\(plan.folder)/logs/\(name).log" }
 
   /// The names of the sending processes.

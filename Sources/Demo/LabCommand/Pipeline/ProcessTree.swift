@@ -5,7 +5,6 @@ import Glibc
 public import ServiceKit
 import Synchronization
 
-/// A program to run as a child.
 public struct ChildProgram: Sendable {
   /// The name in messages; unique within its tree.
   public var name: String
@@ -47,7 +46,6 @@ extension ChildProgram {
   }
 }
 
-/// The state of a child.
 public struct ChildState: Sendable {
   public let name: String
   /// The process id; nil while it is not running.

@@ -20,11 +20,9 @@ struct CampaignPages: Sendable {
 
   var isEmpty: Bool { pages.isEmpty }
   var count: Int { pages.count }
-  /// The devices of all pages.
   var devices: Int { pages.reduce(0) { $0 + $1.count } }
   /// The position of the last device of all pages; nil without a page.
   var last: String? { pages.last?.last }
-  /// The first page that waits.
   var waiting: Page? { pages.first { !$0.isProducing } }
 
   /// The number of pages handed to Kafka, and of their devices.
