@@ -129,6 +129,4 @@ public struct PayloadOddities: Equatable, Sendable {
   public var outside = PayloadMembers()
   /// Members of the alert in the right place.
   public var given = PayloadMembers()
-
-  public init() {}
 }

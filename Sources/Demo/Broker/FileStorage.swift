@@ -148,7 +148,7 @@ public final class FileStorage: LogStorage {
   private static func frame(_ entry: [UInt8]) -> [UInt8] {
     var writer = MessageWriter()
     writer.int(Int64(entry.count), 4)
-    writer.int(Int64(CRC32C.checksum(entry[...])), 4)
+    writer.int(Int64(Checksum.best(entry[...])), 4)
     return writer.bytes + entry
   }
 
@@ -193,7 +193,7 @@ public final class FileStorage: LogStorage {
       size <= bytes.count - 8
     else { return nil }
     let entry = bytes.dropFirst(8).prefix(Int(size))
-    return UInt32(truncatingIfNeeded: sum) == CRC32C.checksum(entry) ? entry : nil
+    return UInt32(truncatingIfNeeded: sum) == Checksum.best(entry) ? entry : nil
   }
 
   private static func unreadable(_ path: String, at place: Int) -> SystemError {

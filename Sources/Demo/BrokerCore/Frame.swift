@@ -15,15 +15,9 @@ public struct Request: Sendable {
     /// An ApiVersions request of an unknown version: answered in version 0 with error 35.
     case unknownVersions(correlation: Int32)
   }
+}
 
-  init(api: API, version: Int16, correlation: Int32, clientID: String, body: Value) {
-    self.api = api
-    self.version = version
-    self.correlation = correlation
-    self.clientID = clientID
-    self.body = body
-  }
-
+extension Request {
   public init(_ frame: ArraySlice<UInt8>) throws(Problem) {
     var reader = MessageReader(frame)
     do {

@@ -22,11 +22,6 @@ extension Group {
   public struct Proposal: Equatable, Sendable {
     public var name: String
     public var metadata: ArraySlice<UInt8>
-
-    public init(name: String, metadata: ArraySlice<UInt8>) {
-      self.name = name
-      self.metadata = metadata
-    }
   }
 
   public enum Waiting: Equatable, Sendable {
@@ -39,35 +34,16 @@ extension Group {
     public var connection: ConnectionID
     public var member: String
     public var instance: String?
-    public var client: String
-    public var host: String
-    public var session: Int64
-    public var rebalance: Int64
-    public var kind: String
+    public var client = ""
+    public var host = ""
+    public var session: Int64 = 10_000
+    public var rebalance: Int64 = 60_000
+    public var kind = "consumer"
     public var protocols: [Proposal]
     /// Whether the client (JoinGroup version 4 or later) must first get its member id and join again with it.
-    public var needsID: Bool
+    public var needsID = false
     /// Whether a returning leader supports being told not to assign.
-    public var skipsAssignment: Bool
-
-    public init(
-      connection: ConnectionID, member: String, instance: String? = nil, client: String = "",
-      host: String = "", session: Int64 = 10_000, rebalance: Int64 = 60_000,
-      kind: String = "consumer", protocols: [Proposal], needsID: Bool = false,
-      skipsAssignment: Bool = false
-    ) {
-      self.connection = connection
-      self.member = member
-      self.instance = instance
-      self.client = client
-      self.host = host
-      self.session = session
-      self.rebalance = rebalance
-      self.kind = kind
-      self.protocols = protocols
-      self.needsID = needsID
-      self.skipsAssignment = skipsAssignment
-    }
+    public var skipsAssignment = false
   }
 }
 

@@ -20,12 +20,6 @@ public struct Group: Sendable {
     public var offset: Int64
     public var epoch: Int32
     public var metadata: String?
-
-    public init(offset: Int64, epoch: Int32, metadata: String?) {
-      self.offset = offset
-      self.epoch = epoch
-      self.metadata = metadata
-    }
   }
 
   /// A response to a waiting member, or to the caller.

@@ -118,11 +118,6 @@ public struct BehaviourError: Error, Sendable, Equatable, CustomStringConvertibl
   public let name: String
   public let problem: String
 
-  public init(name: String, problem: String) {
-    self.name = name
-    self.problem = problem
-  }
-
   public var description: String { "\(name): \(problem)" }
 }
 

@@ -2,22 +2,17 @@
 public import APNS
 
 /// The pushes that a device accepts only a limited number of per hour.
-public enum BudgetKind: UInt8, Sendable, CaseIterable {
+///
+/// The name is that of its switch, and the reason reported when a push was not shown.
+public enum BudgetKind: String, Sendable, CaseIterable {
   /// Two or three per hour (Apple, "Pushing background updates to your App").
-  case background
+  case background = "background-budget"
   /// Live Activity updates with priority 10 (Apple, "Starting and updating Live Activities…", without a number).
-  case liveActivity
+  case liveActivity = "live-activity-budget"
   /// Live Activities started by pushes.
-  case pushToStart
+  case pushToStart = "push-to-start-budget"
 
-  /// The name of its switch, and the reason reported when a push was not shown.
-  public var name: String {
-    switch self {
-    case .background: "background-budget"
-    case .liveActivity: "live-activity-budget"
-    case .pushToStart: "push-to-start-budget"
-    }
-  }
+  public var name: String { rawValue }
 
   /// The budget that a push counts against, or nil.
   ///

@@ -50,7 +50,7 @@ final class AdminAPI: Sendable {
     [
       HTTPRoute("GET", "/health") { _ in .json("{\"status\":\"ok\"}\n") },
       HTTPRoute("GET", "/counters") { [self] _ in Self.answer(counters()) },
-      HTTPRoute("GET", "/requests") { [self] _ in .jsonLines(report()) },
+      HTTPRoute("GET", "/requests") { [self] _ in .jsonLines(ReportCursor(loops).next) },
       HTTPRoute("GET", "/delivered") { [self] in delivered($0) },
       HTTPRoute("GET", "/connections") { [self] _ in connections() },
       HTTPRoute("GET", "/channels") { [self] _ in channels() },
@@ -189,11 +189,5 @@ final class AdminAPI: Sendable {
     }
     object.append("reasons", .object(reasons))
     return .object(object)
-  }
-
-  /// All recorded requests, loop by loop, each in order of arrival.
-  private func report() -> @Sendable () -> [UInt8]? {
-    let cursor = ReportCursor(loops)
-    return { cursor.next() }
   }
 }

@@ -30,7 +30,4 @@ public final class CertificateAccess {
   deinit { defaultTopic?.deallocate() }
 
   func allows(_ topic: UnsafeRawBufferPointer) -> Bool { topics.contains { topic.equals($0) } }
-
-  /// Whether the bundle id or one of its topics is covered.
-  func covers(app: UnsafeRawBufferPointer) -> Bool { allows(app) }
 }

@@ -75,21 +75,22 @@ final class FaultControl: Sendable {
   func add(
     _ rules: [FaultRule], after connections: UInt64 = 0, seed: UInt64? = nil
   ) throws(FaultScriptError) {
-    let made = try contexts(of: rules)
-    state.withLock { state in
-      state.contexts.merge(made) { $1 }
-      state.engine.add(
-        rules, at: time(MonotonicClock.milliseconds()), after: connections, seed: seed)
-      publish(state.engine)
-    }
+    try add(rules, after: connections, seed: seed, without: { _ in false })
   }
 
   /// Replaces the rules of the previous profile. Their random numbers depend on the gateway's seed alone: choosing a
   /// profile again repeats its run.
   func setProfile(_ rules: [FaultRule], after connections: UInt64) throws(FaultScriptError) {
+    try add(rules, after: connections, seed: seed) { $0.profile != nil }
+  }
+
+  private func add(
+    _ rules: [FaultRule], after connections: UInt64, seed: UInt64?,
+    without isRemoved: (FaultRule) -> Bool
+  ) throws(FaultScriptError) {
     let made = try contexts(of: rules)
     state.withLock { state in
-      state.engine.remove { $0.profile != nil }
+      state.engine.remove(where: isRemoved)
       state.contexts.merge(made) { $1 }
       state.engine.add(
         rules, at: time(MonotonicClock.milliseconds()), after: connections, seed: seed)

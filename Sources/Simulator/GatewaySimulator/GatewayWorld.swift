@@ -73,15 +73,8 @@ public final class GatewayWorld: Sendable {
   /// The number of teams or addresses that are tracked.
   private static let scopeLimit = 100_000
 
-  public init(
-    keys: [GatewayKey] = [], tokens: [DeclaredToken] = [], rules: GatewayRules = GatewayRules(),
-    latency: LatencyModel = .none
-  ) {
-    var known = Knowledge(keys: keys, rules: rules, latency: latency)
-    for token in tokens { known.devices.declare(token) }
-    knowledge = Mutex(known)
-    standard = (keys, rules, latency)
-    trust = nil
+  public convenience init() {
+    self.init(keys: [], tokens: [], rules: GatewayRules(), latency: .none, trust: nil)
   }
 
   init(

@@ -72,13 +72,8 @@ public struct PushFields {
 
   /// The device token in the path after `/3/device/`, possibly empty; nil if the path is a different one.
   public var deviceToken: UnsafeRawBufferPointer? {
-    let prefix: StaticString = "/3/device"
-    let count = prefix.utf8CodeUnitCount
-    guard let path, path.count >= count, let start = path.baseAddress,
-      memcmp(start, prefix.utf8Start, count) == 0
-    else { return nil }
-    if path.count == count { return UnsafeRawBufferPointer(rebasing: path[count...]) }
-    guard path[count] == UInt8(ascii: "/") else { return nil }
-    return UnsafeRawBufferPointer(rebasing: path[(count + 1)...])
+    guard let rest = path(after: "/3/device") else { return nil }
+    guard let slash = rest.first else { return rest }
+    return slash == UInt8(ascii: "/") ? UnsafeRawBufferPointer(rebasing: rest.dropFirst()) : nil
   }
 }

@@ -95,7 +95,7 @@ extension PushValidator {
     }
     if hasSuffix { return Refusal(.topicDisallowed) }
     let isCovered =
-      access.certificate?.covers(app: app) ?? providerTokens.allows(topic: app, access.binding)
+      access.certificate?.allows(app) ?? providerTokens.allows(topic: app, access.binding)
     guard isCovered else { return Refusal(.topicMismatch) }
     return channels.isEnabled(app.text) ? nil : Refusal(.featureNotEnabled)
   }

@@ -168,7 +168,7 @@ public final class RequestLog: Sendable {
     }
     if record.isBrokenJSON { buffer.append(",\"broken_json\":true") }
     buffer.append(",\"kind\":\"")
-    buffer.append(record.kind.name)
+    buffer.append(record.kind.rawValue)
     buffer.append("\",\"environment\":\"")
     buffer.append(record.environment.name)
     buffer.append("\",\"connection\":")

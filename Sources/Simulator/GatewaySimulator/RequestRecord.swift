@@ -4,16 +4,8 @@ public import GatewayModel
 import HTTP2
 import HTTP2Server
 
-public enum RequestKind: UInt8, Sendable, CaseIterable {
+public enum RequestKind: String, Sendable {
   case push, broadcast, management
-
-  var name: StaticString {
-    switch self {
-    case .push: "push"
-    case .broadcast: "broadcast"
-    case .management: "management"
-    }
-  }
 }
 
 /// The record of a request without its header fields and body.
@@ -31,44 +23,15 @@ public struct RequestRecord: Sendable {
   public var stream: Int32
   public var environment: Environment
   public var isBrokenJSON: Bool
-
-  public init(
-    time: Int64, id: SpelledID, kind: RequestKind = .push, status: UInt16 = 200,
-    reason: Reason? = nil, fate: PushFate? = nil, connection: UInt32 = 0, stream: Int32 = 0,
-    environment: Environment = .production, isBrokenJSON: Bool = false
-  ) {
-    self.time = time
-    self.id = id
-    self.kind = kind
-    self.status = status
-    self.reason = reason
-    self.fate = fate
-    self.connection = connection
-    self.stream = stream
-    self.environment = environment
-    self.isBrokenJSON = isBrokenJSON
-  }
 }
 
 /// A request's header fields and body as received, kept for the newest requests: in memory that the next request in its
 /// place uses again.
 struct RequestDetail: Sendable {
-  struct Field: Sendable {
-    let name: String
-    let value: String
-    let isNeverIndexed: Bool
-  }
-
-  /// Where a field ends: its name, and its value behind that.
-  private struct Ends {
-    let name: Int
-    let value: Int
-    let isNeverIndexed: Bool
-  }
-
   /// The names and values of the fields, and the body behind them.
   private var bytes: [UInt8] = []
-  private var ends: [Ends] = []
+  /// Where a field ends: its name, and its value behind that.
+  private var ends: [(name: Int, value: Int, isNeverIndexed: Bool)] = []
   private(set) var bodyTotal = 0
 
   mutating func keep(_ request: borrowing ServerRequest) {
@@ -82,21 +45,20 @@ struct RequestDetail: Sendable {
       } else {
         bytes.append(contentsOf: request.value(index))
       }
-      ends.append(
-        Ends(name: name, value: bytes.count, isNeverIndexed: request.isNeverIndexed(index)))
+      ends.append((name, bytes.count, request.isNeverIndexed(index)))
     }
     bytes.append(contentsOf: request.body)
     bodyTotal = request.bodyTotal
   }
 
-  var fields: [Field] {
+  var fields: [(name: String, value: String, isNeverIndexed: Bool)] {
     var start = 0
     return ends.map { ends in
       defer { start = ends.value }
-      return Field(
-        name: String(decoding: bytes[start..<ends.name], as: UTF8.self),
-        value: String(decoding: bytes[ends.name..<ends.value], as: UTF8.self),
-        isNeverIndexed: ends.isNeverIndexed)
+      return (
+        String(decoding: bytes[start..<ends.name], as: UTF8.self),
+        String(decoding: bytes[ends.name..<ends.value], as: UTF8.self), ends.isNeverIndexed
+      )
     }
   }
 

@@ -21,12 +21,6 @@ struct ConnectionPlan {
   var faults: ConnectionFaults?
   /// The rules' decisions to apply once the connection exists.
   var decisions: [FaultDecision] = []
-
-  init(id: UInt64, tls: TLSContext, settings: SessionSettings) {
-    self.id = id
-    self.tls = tls
-    self.settings = settings
-  }
 }
 
 /// The actions that follow a response that is being written.
