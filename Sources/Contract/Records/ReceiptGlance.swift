@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
+public import APNS
 internal import Bytes
 public import Contract
 
@@ -78,6 +78,15 @@ public struct ReceiptGlance {
   public var duration: Int64? {
     guard let created = number(Self.createdKey), let at = number(Self.atKey) else { return nil }
     return at - created
+  }
+
+  /// The `apns-id` and times of a delivered push; nil for any other receipt.
+  public var delivered: (id: NotificationID, created: Int64, at: Int64)? {
+    guard outcome == "\(Outcome.delivered)",
+      let id = text(Self.apnsIDKey).flatMap({ NotificationID($0) }),
+      let created = number(Self.createdKey), let at = number(Self.atKey)
+    else { return nil }
+    return (id, created, at)
   }
 
   private static func key(_ name: String, isText: Bool) -> [UInt8] {

@@ -4,11 +4,7 @@ import Random
 
 extension SeededGenerator {
   /// Generates a random UUID (version 4).
-  mutating func nextID() -> NotificationID {
-    NotificationID(
-      high: next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000,
-      low: next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
-  }
+  mutating func nextID() -> NotificationID { NotificationID(version4: next(), next()) }
 }
 
 extension NotificationID {

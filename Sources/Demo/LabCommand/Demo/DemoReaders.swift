@@ -66,7 +66,8 @@ final class DemoReaders {
     for index in 0..<count {
       Receipt.forEachLine(in: batch[index].value) { line in
         receiptCount += 1
-        if let line = DeliveredLine(line) { return note(line, ledger) }
+        // Nearly all are delivered, and parsing one as JSON costs as much as sending the notification.
+        if let push = ReceiptGlance(line)?.delivered { return note(push, ledger) }
         guard let receipt = try? Receipt(line, parser: parser) else {
           unreadable += 1
           return
@@ -79,9 +80,11 @@ final class DemoReaders {
   }
 
   /// The ledger is a large table: looking things up while the pipeline works takes time from the pipeline.
-  private func note(_ line: DeliveredLine, _ ledger: DemoLedger) {
-    note(.delivered, created: line.created, at: line.at)
-    delivered.append(line.id)
+  private func note(
+    _ push: (id: NotificationID, created: Int64, at: Int64), _ ledger: DemoLedger
+  ) {
+    note(.delivered, created: push.created, at: push.at)
+    delivered.append(push.id)
     if delivered.count >= Self.mostWaiting { settle(ledger) }
   }
 

@@ -3,11 +3,10 @@ import APNS
 import Bytes
 import Contract
 import JSON
-import LabCommand
 import Records
 import Testing
 
-@Suite struct DeliveredLineTests {
+@Suite struct ReceiptGlanceTests {
   private let id = NotificationID(high: 0x0F6E_1C1E_5A0B_4C55, low: 0x9D0E_6F6B_3A1C_2D3E)
 
   /// The line of a receipt as senders write it.
@@ -24,11 +23,11 @@ import Testing
     return Array(buffer.bytes)
   }
 
-  private func read(_ line: [UInt8]) -> DeliveredLine? {
-    line.withUnsafeBytes { DeliveredLine($0) }
+  private func read(_ line: [UInt8]) -> (id: NotificationID, created: Int64, at: Int64)? {
+    line.withUnsafeBytes { ReceiptGlance($0)?.delivered }
   }
 
-  @Test func `the line says what the receipt says, whatever else stands in it`() throws {
+  @Test func `a delivered line says what the receipt says, whatever else stands in it`() throws {
     let texts: [StaticString] = ["plain", "\\\"at\\\":7,\\\"created\\\":8", "\\u00e9"]
     for text in texts {
       for hasMore in [false, true] {
@@ -49,7 +48,7 @@ import Testing
     }
   }
 
-  @Test func `the line is none for any other receipt, and for a line that is cut anywhere`() {
+  @Test func `no other receipt is delivered, nor a line that is cut anywhere`() {
     #expect(read(line { $0.outcome = .rejected }) == nil)
     #expect(read(line { $0.apnsID = ReceiptLine.nothing }) == nil)
     #expect(read(line { $0.created = 0 }) == nil)
