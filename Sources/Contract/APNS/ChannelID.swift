@@ -18,8 +18,7 @@ public enum ChannelID {
     public var description: String {
       switch self {
       case .empty: "is empty"
-      case .tooLong(let count):
-        "has \(count) characters, more than \(ChannelID.maximumLength)"
+      case .tooLong(let count): "has \(count) characters, more than \(ChannelID.maximumLength)"
       case .notBase64(let position): "has no base64 character at character \(position + 1)"
       case .incomplete(let count): "has \(count) characters, which no base64 text has"
       }

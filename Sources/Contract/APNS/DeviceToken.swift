@@ -105,7 +105,5 @@ public enum DeviceToken {
   }
 
   /// A token in the form for logs: its first eight digits and an ellipsis.
-  public static func shortened(_ text: String) -> String {
-    shortened(text.utf8.span)
-  }
+  public static func shortened(_ text: String) -> String { shortened(text.utf8.span) }
 }

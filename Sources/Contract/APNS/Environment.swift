@@ -25,7 +25,5 @@ public enum Environment: UInt8, Sendable, CaseIterable, CustomStringConvertible 
   }
 
   /// The environment with this name, or `nil`.
-  public init?(_ name: String) {
-    self.init(name.utf8.span)
-  }
+  public init?(_ name: String) { self.init(name.utf8.span) }
 }

@@ -87,7 +87,5 @@ public struct NotificationID: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  public var description: String {
-    characters.span.text
-  }
+  public var description: String { characters.span.text }
 }

@@ -21,9 +21,7 @@ public struct ProviderTokenClaims: Equatable, Sendable {
   }
 
   /// True if APNs would consider the token expired at `now` (seconds).
-  public func isExpired(at now: Int64) -> Bool {
-    now - issuedAt > Self.lifetime
-  }
+  public func isExpired(at now: Int64) -> Bool { now - issuedAt > Self.lifetime }
 
   /// True if a team id or key id has Apple's form: ten capital letters and digits.
   public static func isIdentifier(_ text: String) -> Bool {

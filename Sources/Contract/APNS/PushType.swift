@@ -71,9 +71,7 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
   }
 
   /// The most bytes of a body: 5,120 for VoIP, 4,096 for all others.
-  public var payloadLimit: Int {
-    self == .voip ? 5_120 : 4_096
-  }
+  public var payloadLimit: Int { self == .voip ? 5_120 : 4_096 }
 
   /// The most bytes of a broadcast's body.
   public static let broadcastPayloadLimit = 5_120
@@ -100,9 +98,7 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
   }
 
   /// The priority of a request that gives none: 5 for background pushes, otherwise 10.
-  public var defaultPriority: UInt8 {
-    self == .background ? 5 : 10
-  }
+  public var defaultPriority: UInt8 { self == .background ? 5 : 10 }
 
   /// True if this priority makes sense for the type: APNs accepts it, and it does not defeat the type. A VoIP call that
   /// waits for the device to save power comes too late, and a location query at priority 1 never wakes the device.
@@ -149,7 +145,5 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
   }
 
   /// The type with this name, or `nil`.
-  public init?(_ name: String) {
-    self.init(name.utf8.span)
-  }
+  public init?(_ name: String) { self.init(name.utf8.span) }
 }

@@ -35,7 +35,5 @@ public enum Reason: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   }
 
   /// The reason with this spelling, or `nil` if unknown.
-  public init?(_ name: String) {
-    self.init(name.utf8.span)
-  }
+  public init?(_ name: String) { self.init(name.utf8.span) }
 }

@@ -29,15 +29,12 @@ public enum CarriedHeaders {
 
   /// Checks that an envelope's key has the prefix.
   public static func hasPrefix(_ key: Span<UInt8>) -> Bool {
-    key.count >= prefix.utf8.count
-      && key.extracting(0..<prefix.utf8.count).spells(prefix)
+    key.count >= prefix.utf8.count && key.extracting(0..<prefix.utf8.count).spells(prefix)
   }
 
   /// Checks a name: a token of RFC 9110 §5.6.2 without upper case, which RFC 9113 §8.2.1 does not allow.
   public static func checkName(_ name: Span<UInt8>) throws(NameProblem) {
-    guard hasPrefix(name), name.count > prefix.utf8.count, isToken(name) else {
-      throw .malformed
-    }
+    guard hasPrefix(name), name.count > prefix.utf8.count, isToken(name) else { throw .malformed }
     for other in reserved where name.spells(other) { throw .reserved }
     if CarriedField.row(ofKey: name) != nil { throw .reserved }
   }
@@ -82,13 +79,10 @@ extension RequestRules {
     } catch {
       throw RequestError(.headers, .member(name.text, .headerName(error)))
     }
-    guard !value.isEmpty else {
-      throw RequestError(.headers, .member(name.text, .emptyText))
-    }
+    guard !value.isEmpty else { throw RequestError(.headers, .member(name.text, .emptyText)) }
     if let place = CarriedHeaders.forbiddenPlace(inValue: value) {
       let character = ShownCharacter.text(value, at: place)
-      throw RequestError(
-        .headers, .member(name.text, .forbiddenCharacter(character, at: place)))
+      throw RequestError(.headers, .member(name.text, .forbiddenCharacter(character, at: place)))
     }
   }
 

@@ -77,9 +77,7 @@ public struct DeadLetter: Equatable, Sendable {
     reason = header(DeadLetterHeader.reason) ?? ""
     detail = header(DeadLetterHeader.detail) ?? ""
     stage = header(DeadLetterHeader.stage) ?? ""
-    attempts = header(DeadLetterHeader.attempts).flatMap { text in
-      UInt16(text).map { Int($0) }
-    }
+    attempts = header(DeadLetterHeader.attempts).flatMap { text in UInt16(text).map { Int($0) } }
     origin = header(DeadLetterHeader.origin).flatMap { DeadLetterOrigin($0) }
     at = header(DeadLetterHeader.at).flatMap { text in
       Int64(text).flatMap { OutsideTime.problem($0) == nil ? $0 : nil }

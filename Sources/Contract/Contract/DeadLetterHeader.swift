@@ -42,8 +42,7 @@ public struct DeadLetterCut: Equatable, Sendable {
     let isTooLong = key + value > Self.longest
     self.key = isTooLong ? min(key, Self.kept) : key
     self.value = isTooLong ? min(value, Self.kept) : value
-    remark =
-      Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
+    remark = Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
   }
 
   /// The sizes to which a letter too large for its topic is cut, in turn.
@@ -54,8 +53,7 @@ public struct DeadLetterCut: Equatable, Sendable {
     guard let most = Self.steps.first(where: { $0 < max(key, value) }) else { return nil }
     self.key = min(key, most)
     self.value = min(value, most)
-    remark =
-      Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
+    remark = Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
   }
 
   private static func words(_ part: String, _ kept: Int, of bytes: Int) -> String {

@@ -56,9 +56,7 @@ public struct DeviceDetails: Sendable {
   }
 
   /// Reads each detail by its name.
-  public init<Failure: Error>(
-    named value: (String) throws(Failure) -> String?
-  ) throws(Failure) {
+  public init<Failure: Error>(named value: (String) throws(Failure) -> String?) throws(Failure) {
     pushType = try value("type")
     user = try value("user")
     locale = try value("locale")

@@ -37,7 +37,5 @@ public enum OutsideTime {
   }
 
   /// A time capped at `received`, plus the tolerance between two clocks.
-  public static func bounded(_ time: Int64, received: Int64) -> Int64 {
-    min(time, received + skew)
-  }
+  public static func bounded(_ time: Int64, received: Int64) -> Int64 { min(time, received + skew) }
 }

@@ -90,9 +90,7 @@ public struct PayloadMembers: Equatable, Sendable {
   }
 
   /// The members in a range.
-  init(_ range: ClosedRange<UInt8>) {
-    bits = range.reduce(0) { $0 | 1 << UInt64($1) }
-  }
+  init(_ range: ClosedRange<UInt8>) { bits = range.reduce(0) { $0 | 1 << UInt64($1) } }
 
   @inline(__always)
   public var isEmpty: Bool { bits == 0 }

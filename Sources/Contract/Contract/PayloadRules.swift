@@ -166,9 +166,7 @@ public enum PayloadRules {
   private static func checkStart(_ facts: PayloadFacts) throws(RequestError) {
     let type = PushType.liveactivity
     guard facts[.alert].isGiven else { throw missing(facts, .alert, type) }
-    guard facts[.attributesType].isGiven else {
-      throw missing(facts, .attributesType, type)
-    }
+    guard facts[.attributesType].isGiven else { throw missing(facts, .attributesType, type) }
     guard facts[.attributesType].isText else {
       throw RequestError(.attributesType, .mustBe("a string", for: type))
     }
@@ -266,9 +264,7 @@ public enum PayloadRules {
 }
 
 extension RequestError {
-  init(_ key: PayloadKey, _ problem: PayloadProblem) {
-    self.init(.payload, .payload(key, problem))
-  }
+  init(_ key: PayloadKey, _ problem: PayloadProblem) { self.init(.payload, .payload(key, problem)) }
 }
 
 extension PayloadKey {

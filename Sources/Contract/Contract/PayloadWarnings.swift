@@ -70,8 +70,7 @@ public struct PayloadWarning: Equatable, Sendable {
     case .categoryWithoutAlert: "is ignored without an alert that could show its actions"
     case .mutableContentWithoutText:
       "has no effect without a text in the alert: the extension is not called"
-    case .unknownLevel:
-      "is not one of passive, active, time-sensitive, critical; devices ignore it"
+    case .unknownLevel: "is not one of passive, active, time-sensitive, critical; devices ignore it"
     case .criticalWithoutSound:
       "is critical without a critical sound: aps.sound must be an object with \"critical\":1"
     case .scoreOutOfRange: "is not a number from 0 to 1; devices ignore it"
@@ -104,8 +103,7 @@ public struct PayloadWarnings: Equatable, Sendable {
     case .background:
       note(facts.oddities, Self.everywhere)
       ofOtherTypes = Self.activityMembers(in: facts)
-    case .liveactivity:
-      note(facts.oddities, Self.ofActivities)
+    case .liveactivity: note(facts.oddities, Self.ofActivities)
     default: break
     }
   }

@@ -59,8 +59,7 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
   public var detail: StaticString {
     switch self {
     case .expiration: "its expiration passed before it could be delivered"
-    case .age:
-      "it was older than its lane allows (--lanes) before it could be delivered"
+    case .age: "it was older than its lane allows (--lanes) before it could be delivered"
     case .invalidToken:
       "APNs reported the token dead, and no newer registration is known; it was not sent"
     case .recentlyInvalid:

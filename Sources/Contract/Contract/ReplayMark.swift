@@ -9,9 +9,7 @@ public enum ReplayMark {
   public static let longest = 30
 
   /// The mark for the dead letter at this position of its topic.
-  public static func text(partition: Int32, offset: Int64) -> String {
-    "\(partition)/\(offset)"
-  }
+  public static func text(partition: Int32, offset: Int64) -> String { "\(partition)/\(offset)" }
 
   /// True if these bytes are a mark: digits, a slash, digits.
   public static func isMark(_ text: Span<UInt8>) -> Bool {

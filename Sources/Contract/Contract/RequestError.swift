@@ -192,8 +192,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .missingForSchedule:
       "is required with send_at, user and users: the request is cancelled and replaced by it"
     case .bothUserAndUsers: "cannot be combined with user"
-    case .userAndTarget:
-      "cannot be combined with token or channel; leave those out, or the user"
+    case .userAndTarget: "cannot be combined with token or channel; leave those out, or the user"
     case .activityOfNobody: "is only allowed with type liveactivity and a user"
     case .activityMissing:
       "is required with type liveactivity and a user: it names the activity whose tokens are meant"

@@ -79,8 +79,7 @@ public enum RequestRules {
     _ place: Int?, in text: Span<UInt8>, _ field: RequestField
   ) throws(RequestError) {
     guard let place else { return }
-    throw RequestError(
-      field, .forbiddenCharacter(ShownCharacter.text(text, at: place), at: place))
+    throw RequestError(field, .forbiddenCharacter(ShownCharacter.text(text, at: place), at: place))
   }
 
   /// Checks the text of a field that becomes a header field unchanged: 1 to `most` bytes of printable ASCII, as RFC
@@ -146,9 +145,7 @@ public enum RequestRules {
   /// Checks an expiration: epoch seconds, 0 for "one attempt, do not store".
   public static func checkExpiration(_ seconds: Int64) throws(RequestError) {
     guard seconds >= 0 else { throw RequestError(.expiration, .negative) }
-    guard seconds < timeLimit else {
-      throw RequestError(.expiration, .notSeconds(seconds))
-    }
+    guard seconds < timeLimit else { throw RequestError(.expiration, .notSeconds(seconds)) }
     guard seconds == 0 || seconds >= earliestTime else {
       throw RequestError(.expiration, .notATime(seconds))
     }
@@ -199,9 +196,7 @@ public enum RequestRules {
     _ bytes: Int, type: PushType, isBroadcast: Bool = false
   ) throws(RequestError) {
     let limit = isBroadcast ? PushType.broadcastPayloadLimit : type.payloadLimit
-    guard bytes <= limit else {
-      throw RequestError(.payload, .tooLong(bytes: bytes, limit: limit))
-    }
+    guard bytes <= limit else { throw RequestError(.payload, .tooLong(bytes: bytes, limit: limit)) }
   }
 
   /// Checks a channel id and the fields beside it: a broadcast is a Live Activity push, without a collapse id.

@@ -74,9 +74,7 @@ public struct TopicNames: Equatable, Sendable {
   }
 
   /// The topic of a retry tier.
-  public func retries(_ tier: RetryTier) -> String {
-    prefix + "retries." + tier.suffix.description
-  }
+  public func retries(_ tier: RetryTier) -> String { prefix + "retries." + tier.suffix.description }
 
   /// Every topic with its defaults: the table shared by `martlet topics create`, `deploy/topics.txt` and
   /// `deploy/topics.sh`.
@@ -98,9 +96,7 @@ public struct TopicNames: Equatable, Sendable {
         name: name, partitions: partitions, cleanup: .compact, readerGroup: reader.map(group),
         compactionLag: lag)
     }
-    return [
-      log(requests, 12, days: 1, .ingest)
-    ]
+    return [log(requests, 12, days: 1, .ingest)]
       + notifications.map { log($0, 12, days: 1, .sender) }
       + retries.map { log($0, 4, days: 1, .sender) } + [
         log(receipts, 6, days: 7, nil),

@@ -72,9 +72,7 @@ public struct TopicReplication: Equatable, Sendable {
   /// - Parameters:
   ///   - asked: the operator's number; 0 for three, or as many as there are brokers.
   ///   - brokers: the brokers of the cluster.
-  public init(asked: Int, brokers: Int) {
-    copies = asked > 0 ? asked : min(3, max(1, brokers))
-  }
+  public init(asked: Int, brokers: Int) { copies = asked > 0 ? asked : min(3, max(1, brokers)) }
 
   /// `min.insync.replicas`: with three replicas one broker may be down, and no acknowledged record is on only one disk;
   /// with fewer, requiring a second replica would stop all writes whenever a broker is down.

@@ -243,9 +243,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
   private mutating func look(at index: Int, now: Int64, mustChoose: Bool = false) -> Bool {
     calmFrom = max(calmFrom, now)
     let isUsable = isUsable(index, now: now)
-    if isUsable {
-      wake(at: (entries[index].stamp.issuedAt + ProviderTokenStamp.usableAge) * 1_000)
-    }
+    if isUsable { wake(at: (entries[index].stamp.issuedAt + ProviderTokenStamp.usableAge) * 1_000) }
     let hasChanged = isUsable != wasUsable[index]
     wasUsable[index] = isUsable
     guard hasChanged || mustChoose, !isRemoved[index] else { return hasChanged }

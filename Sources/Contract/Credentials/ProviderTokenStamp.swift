@@ -21,9 +21,7 @@ public struct ProviderTokenStamp: Sendable, Equatable, Comparable {
   }
 
   /// True if the token may be sent at `now`, in milliseconds since the epoch.
-  public func isUsable(now: Int64) -> Bool {
-    now < (issuedAt + Self.usableAge) * 1_000
-  }
+  public func isUsable(now: Int64) -> Bool { now < (issuedAt + Self.usableAge) * 1_000 }
 
   /// True if `iat` is so far ahead of `now` (milliseconds since the epoch) that one of the two clocks is wrong.
   public func isFromFuture(now: Int64) -> Bool {

@@ -177,7 +177,6 @@ public struct WaveEvidence: Sendable, Equatable {
 
   /// True if the answers of a wave of this age count as true.
   public func isBelieved(age: Int64) -> Bool {
-    age >= Self.leastAge && expected >= Self.leastExpected
-      && heldValid < expected / Self.fewest
+    age >= Self.leastAge && expected >= Self.leastExpected && heldValid < expected / Self.fewest
   }
 }

@@ -28,9 +28,7 @@ public struct TokenAnswer: Sendable, Equatable {
 /// first marks. A fact is judged by the state of its device according to the topics and the earlier facts in the batch.
 public struct DeviceMarks<Device: Hashable & Comparable & Sendable>: Sendable {
   /// A record to publish; without a mark it is a tombstone.
-  public typealias Publication = (
-    device: Device, mark: DeviceState.Mark?, release: DeviceRelease?
-  )
+  public typealias Publication = (device: Device, mark: DeviceState.Mark?, release: DeviceRelease?)
 
   // Inlinable, so that other modules specialize it for their device type.
   @usableFromInline var places: [Device: Int] = [:]

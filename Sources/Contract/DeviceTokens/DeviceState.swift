@@ -44,8 +44,7 @@ public struct DeviceState: Equatable, Sendable {
     ///
     /// - Parameter time: milliseconds since the epoch.
     public init(removedAt time: Int64) {
-      self.init(
-        since: time, aliveFrom: time, reason: DeviceRelease.removedReason, recordedAt: time)
+      self.init(since: time, aliveFrom: time, reason: DeviceRelease.removedReason, recordedAt: time)
     }
 
     /// True if the application removed the device; APNs reported nothing.
@@ -121,8 +120,7 @@ public struct DeviceState: Equatable, Sendable {
   /// True if only the mark differs from `other`, and neither has a history to keep.
   public func differsInMark(from other: DeviceState) -> Bool {
     mark != nil && presence == other.presence && earlierHistory == nil
-      && other.earlierHistory == nil
-      && isDescribed(as: other)
+      && other.earlierHistory == nil && isDescribed(as: other)
   }
 
   private func isDescribed(as other: DeviceState) -> Bool {
@@ -130,8 +128,7 @@ public struct DeviceState: Equatable, Sendable {
   }
 
   public static func == (one: DeviceState, other: DeviceState) -> Bool {
-    one.presence == other.presence && one.mark == other.mark
-      && one.isDescribed(as: other)
+    one.presence == other.presence && one.mark == other.mark && one.isDescribed(as: other)
       && ((one.earlier == nil && other.earlier == nil) || one.history == other.history)
   }
 

@@ -34,9 +34,7 @@ public struct TableProgress: Equatable, Sendable, CustomStringConvertible {
   }
 
   /// 0 to 99: never 100 while incomplete.
-  public var percent: Int {
-    total == 0 ? 0 : min(99, Int(Double(done) / Double(total) * 100))
-  }
+  public var percent: Int { total == 0 ? 0 : min(99, Int(Double(done) / Double(total) * 100)) }
 
   /// `37 % of 5870000 records`.
   public var description: String {

@@ -49,9 +49,7 @@ public enum TokenInvalidation {
     guard
       GatewayResponse(status: status, body: reason.map { .reason($0) } ?? .otherReason)
         .isAboutInvalidToken
-    else {
-      return .keep(.notAboutToken)
-    }
+    else { return .keep(.notAboutToken) }
     let revival = earliestRevival(
       timestamp: timestamp, sentAt: sentAt, answeredAt: answeredAt, skew: skew)
     guard let registeredAt, registeredAt >= revival else {

@@ -19,13 +19,9 @@ public final class JSONParser {
 
   private let handle: OpaquePointer
 
-  public init() {
-    handle = martlet_json_create("")
-  }
+  public init() { handle = martlet_json_create("") }
 
-  deinit {
-    martlet_json_destroy(handle)
-  }
+  deinit { martlet_json_destroy(handle) }
 
   /// The single value in the text. Throws the fault and its position.
   public func parse(_ text: UnsafeRawBufferPointer) throws(JSONError) -> JSONValue {
@@ -57,27 +53,19 @@ public final class JSONParser {
 
   public func parse(_ text: [UInt8]) throws(JSONError) -> JSONValue {
     // withUnsafeBytes rethrows untyped errors, so the error is returned in the result.
-    try text.withUnsafeBytes { bytes in
-      Result { () throws(JSONError) in try parse(bytes) }
-    }.get()
+    try text.withUnsafeBytes { bytes in Result { () throws(JSONError) in try parse(bytes) } }.get()
   }
 
-  public func parse(_ text: String) throws(JSONError) -> JSONValue {
-    try parse(Array(text.utf8))
-  }
+  public func parse(_ text: String) throws(JSONError) -> JSONValue { try parse(Array(text.utf8)) }
 }
 
 /// A text parsed in one call: `JSONDocument(text).root["aps"]?["badge"]?.int`.
 public struct JSONDocument: Equatable, Sendable {
   public let root: JSONValue
 
-  public init(_ text: [UInt8]) throws(JSONError) {
-    root = try JSONParser().parse(text)
-  }
+  public init(_ text: [UInt8]) throws(JSONError) { root = try JSONParser().parse(text) }
 
-  public init(_ text: String) throws(JSONError) {
-    root = try JSONParser().parse(text)
-  }
+  public init(_ text: String) throws(JSONError) { root = try JSONParser().parse(text) }
 
   public init(_ text: UnsafeRawBufferPointer) throws(JSONError) {
     root = try JSONParser().parse(text)

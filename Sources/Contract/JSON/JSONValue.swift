@@ -104,9 +104,7 @@ public struct JSONObject: Equatable, Sendable {
 
   public var members: [Member]
 
-  public init(_ members: [Member] = []) {
-    self.members = members
-  }
+  public init(_ members: [Member] = []) { self.members = members }
 
   /// The first member with this key.
   public subscript(key: String) -> JSONValue? {

@@ -10,9 +10,7 @@ extension CampaignRecord {
   public var value: [UInt8] { Self.mark + JSONValue.object(object).text }
 
   /// The campaign without the request's content.
-  public var summary: JSONObject {
-    JSONObject(object.members.filter { $0.key != "request" })
-  }
+  public var summary: JSONObject { JSONObject(object.members.filter { $0.key != "request" }) }
 
   private var object: JSONObject {
     var object = JSONObject()
@@ -31,9 +29,7 @@ extension CampaignRecord {
     if !plan.limits.isEmpty { object.append("stop", .object(limitsObject)) }
     if let pace { object.append("pace", .string("\(pace)")) }
     if progress.revision > 0 { object.append("progress", .object(progressObject)) }
-    if !outcomes.isEmpty {
-      object.append("outcomes", .object(outcomesObject))
-    }
+    if !outcomes.isEmpty { object.append("outcomes", .object(outcomesObject)) }
     if let rates {
       object.append(
         "rates",

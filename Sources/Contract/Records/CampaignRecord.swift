@@ -85,8 +85,7 @@ public struct CampaignRecord: Equatable, Sendable {
     if let by { self.by = by } else { self.by = try fields.optionalText("by") ?? "" }
     request = try Self.request(fields)
     audience = try Self.audience(fields, request, tokenTopic)
-    guard
-      let key = CampaignKey(name: name, app: audience.app, environment: audience.environment)
+    guard let key = CampaignKey(name: name, app: audience.app, environment: audience.environment)
     else { throw fields.fail("request", "has an app that is not a bundle id") }
     self.key = key
     pace = try Self.pace(fields)

@@ -223,8 +223,7 @@ extension JSONObject {
     }
     guard let tags = value.array?.map(\.string), tags.allSatisfy({ $0.map(Self.isWord) ?? false })
     else {
-      throw DetailError(
-        problem: "is not an array of strings without blanks and control characters")
+      throw DetailError(problem: "is not an array of strings without blanks and control characters")
     }
     return tags.isEmpty ? nil : tags.compactMap(\.self).joined(separator: " ")
   }
@@ -271,9 +270,7 @@ public struct InvalidTokenRecord: Equatable, Sendable {
       self = written
       return
     }
-    guard let record = try? Self(bytes, parser: parser), record.device == device else {
-      return nil
-    }
+    guard let record = try? Self(bytes, parser: parser), record.device == device else { return nil }
     self = record
   }
 

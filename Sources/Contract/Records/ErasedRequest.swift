@@ -30,8 +30,7 @@ public enum ErasedRequest: Equatable, Sendable {
         request.recipients.map { Self.people($0, request, json, user) }
         ?? Self.devices(json, request, tokens, parser)
     // The activity's user is in the key.
-    case .activity:
-      self = key.id.utf8.starts(with: "\t\(user)\t".utf8) ? .gone : .untouched
+    case .activity: self = key.id.utf8.starts(with: "\t\(user)\t".utf8) ? .gone : .untouched
     case .cancellation, nil: self = .untouched
     }
   }

@@ -174,8 +174,7 @@ public struct TokenRequest: Equatable, Sendable {
     let fields = try RecordFields(bytes, parser: parser, record: "token request")
     credential = try fields.optionalText("credential")
     app = try fields.optionalText("app")
-    environment =
-      try fields.optionalText("environment") == nil ? nil : fields.environment()
+    environment = try fields.optionalText("environment") == nil ? nil : fields.environment()
     reason = try fields.text("reason")
     at = try fields.time("at")
     guard credential != nil || (app != nil && environment != nil) else {

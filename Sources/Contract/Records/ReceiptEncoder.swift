@@ -7,9 +7,7 @@ public import Contract
 /// The content of a receipt line, as byte slices of the record it is about: nothing is copied or allocated to fill one.
 /// Empty or `nil` members are omitted from the line.
 public struct ReceiptLine {
-  public static var nothing: UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(start: nil, count: 0)
-  }
+  public static var nothing: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 
   public var outcome: Outcome
   /// The lane's name.

@@ -304,9 +304,7 @@ public final class RequestReader {
     guard users.count <= RequestRules.maximumUsers else {
       throw RequestError(field, .tooMany(limit: RequestRules.maximumUsers))
     }
-    for user in users {
-      try RequestRules.checkText(user.span, field, most: DeviceDetails.longest)
-    }
+    for user in users { try RequestRules.checkText(user.span, field, most: DeviceDetails.longest) }
   }
 
   private func checkSendAt(_ request: inout PushRequest) throws(RequestError) {

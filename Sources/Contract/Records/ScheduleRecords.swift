@@ -153,8 +153,7 @@ public enum ScheduleRecord: Equatable, Sendable {
       .map { String(decoding: $0, as: UTF8.self) }
     switch (fields[0], fields.count) {
     case ("C1", 3...):
-      self = .cancellation(
-        ScheduleCancellation(at: try Self.time(fields[1], "at"), by: fields[2]))
+      self = .cancellation(ScheduleCancellation(at: try Self.time(fields[1], "at"), by: fields[2]))
     case ("A1", 6...): self = .activity(try ActivityState(fields))
     default:
       throw RecordError(
@@ -200,9 +199,7 @@ public enum ScheduleRecord: Equatable, Sendable {
       let end = origin.firstIndex(of: UInt8(ascii: " ")) ?? origin.count
       let traceParent = String(decoding: origin[..<end], as: UTF8.self)
       if TraceParent.isValid(traceParent.utf8.span) { request.traceParent = traceParent }
-      if end < origin.count {
-        request.by = String(decoding: origin[(end + 1)...], as: UTF8.self)
-      }
+      if end < origin.count { request.by = String(decoding: origin[(end + 1)...], as: UTF8.self) }
     }
     request.recipients = try recipients(&fields)
     return request

@@ -126,9 +126,7 @@ struct WrittenDevice {
   static func isToken(_ text: UnsafeRawBufferPointer) -> Bool {
     guard (try? DeviceToken.validateLength(text.count)) != nil else { return false }
     var invalid: UInt8 = 0
-    for byte in text {
-      invalid |= HexDigit.isNone(byte) | (byte &- UInt8(ascii: "A") < 6 ? 1 : 0)
-    }
+    for byte in text { invalid |= HexDigit.isNone(byte) | (byte &- UInt8(ascii: "A") < 6 ? 1 : 0) }
     return invalid == 0
   }
 

@@ -22,8 +22,7 @@ public enum ZoneFile {
   public static func rules(of name: String) -> ZoneRules? { rules(of: name, in: folder) }
 
   private static func rules(of name: String, in folder: String) -> ZoneRules? {
-    guard isName(name),
-      let file = try? File.read("\(folder)/\(name)", limit: ZoneRules.longestFile)
+    guard isName(name), let file = try? File.read("\(folder)/\(name)", limit: ZoneRules.longestFile)
     else { return nil }
     return ZoneRules(file)
   }

@@ -203,9 +203,7 @@ public final class FileStorage: LogStorage {
   }
 
   /// - Parameter torn: The byte from which the journal cannot be read: segments of unknown topics may be somebody's then.
-  private func restoreSegments(
-    _ node: inout Node, _ now: Moment, torn: Int?
-  ) throws(SystemError) {
+  private func restoreSegments(_ node: inout Node, _ now: Moment, torn: Int?) throws(SystemError) {
     let known = Set(node.logs)
     let all = names().compactMap(Self.segment)
     let unknown = all.filter { !known.contains($0.log) }

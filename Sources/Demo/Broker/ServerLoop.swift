@@ -103,8 +103,7 @@ final class ServerLoop {
   }
 
   static func now() -> Moment {
-    Moment(
-      time: WallClock.milliseconds(), ticks: Int64(clamping: MonotonicClock.milliseconds()))
+    Moment(time: WallClock.milliseconds(), ticks: Int64(clamping: MonotonicClock.milliseconds()))
   }
 
   func run() {
@@ -197,8 +196,7 @@ final class ServerLoop {
       switch connection.nextFrame(largest: largest) {
       case .tooLarge: return false
       case .incomplete: return connection.flush(now: now.ticks)
-      case .frame(let frame):
-        guard take(frame, connection, now) else { return false }
+      case .frame(let frame): guard take(frame, connection, now) else { return false }
       }
       connection.endFrame()
     }
@@ -266,8 +264,7 @@ final class ServerLoop {
       storage.read(range, into: &output)
       return true
     }
-    connection.send(
-      message, { files?.file($0) }, due: now.ticks + (delays[connection.broker] ?? 0))
+    connection.send(message, { files?.file($0) }, due: now.ticks + (delays[connection.broker] ?? 0))
   }
 
   /// Sends due responses and handles further input of their connections, which may complete others.
@@ -292,9 +289,7 @@ final class ServerLoop {
 
   private func sendDue(_ now: Moment) {
     guard !delays.isEmpty else { return }
-    for connection in connections.values {
-      attend(connection, now)
-    }
+    for connection in connections.values { attend(connection, now) }
   }
 
   // MARK: Upkeep
@@ -333,9 +328,7 @@ final class ServerLoop {
   }
 
   /// Delays every response of a broker.
-  func setRoundTrip(_ milliseconds: Int64, broker: Int32) {
-    delays[broker] = milliseconds
-  }
+  func setRoundTrip(_ milliseconds: Int64, broker: Int32) { delays[broker] = milliseconds }
 
   /// Closes a broker's connections and refuses new ones, or listens again; the data is kept.
   func setUp(_ isUp: Bool, broker: Int32) throws(SystemError) {

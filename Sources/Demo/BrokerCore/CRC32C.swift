@@ -8,8 +8,6 @@ public enum CRC32C {
   }
 
   public static func checksum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
-    ~bytes.reduce(UInt32.max) { sum, byte in
-      table[Int((sum ^ UInt32(byte)) & 255)] ^ sum >> 8
-    }
+    ~bytes.reduce(UInt32.max) { sum, byte in table[Int((sum ^ UInt32(byte)) & 255)] ^ sum >> 8 }
   }
 }

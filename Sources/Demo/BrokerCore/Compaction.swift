@@ -100,9 +100,7 @@ public struct Compaction: Sendable {
   }
 
   /// The remaining part of a batch; nil if none. An unreadable or transactional batch is kept as it is.
-  private mutating func remainder(
-    of batch: ArraySlice<UInt8>, _ header: BatchHeader
-  ) -> [UInt8]? {
+  private mutating func remainder(of batch: ArraySlice<UInt8>, _ header: BatchHeader) -> [UInt8]? {
     if header.isControl { return Array(batch) }
     guard let records = Records.read(batch, header) else {
       keepsTombstones = true

@@ -105,9 +105,7 @@ extension Node {
   /// Applies an entry of an earlier process. Returns false if it cannot be read.
   public mutating func restore(_ entry: ArraySlice<UInt8>) -> Bool {
     guard let entry = Journal.read(entry), let kind = Journal.Kind(rawValue: entry["Kind"].int)
-    else {
-      return false
-    }
+    else { return false }
     let partition = TopicPartition(entry["Topic"].text, entry["Index"].int32)
     let (number, name) = (entry["Number"].int, entry["Group"].text.exact)
     switch kind {
@@ -141,8 +139,7 @@ extension Node {
     let count = min(max(entry["Index"].int32, 1), 10_000)
     var topic =
       topics[name]
-      ?? Topic(
-        name: name, number: number, id: Array(entry["Id"].bytes), logs: [], leaders: [])
+      ?? Topic(name: name, number: number, id: Array(entry["Id"].bytes), logs: [], leaders: [])
     topic.grow(to: count, brokers)
     topic.settings = TopicSettings()
     for config in entry["Configs"].list {
@@ -158,9 +155,7 @@ extension Node {
 
   /// Adds segments that were found in the storage to a log, with the headers of their batches. They must be passed in
   /// order.
-  public mutating func restore(
-    _ segment: SegmentID, _ headers: [BatchHeader], at now: Moment
-  ) {
+  public mutating func restore(_ segment: SegmentID, _ headers: [BatchHeader], at now: Moment) {
     guard let name = topics.values.first(where: { $0.number == segment.log.topic })?.name else {
       return
     }
@@ -182,9 +177,7 @@ extension Node {
 
 extension PartitionLog {
   /// Appends batches without records, as Kafka's compaction leaves them: readers pass over their offsets.
-  mutating func fill(
-    to offset: Int64, now: Int64, _ storage: any LogStorage
-  ) throws(StorageFull) {
+  mutating func fill(to offset: Int64, now: Int64, _ storage: any LogStorage) throws(StorageFull) {
     while end < offset {
       let batch = Records.gap(Int32(clamping: offset - end))
       guard let header = BatchHeader(batch[...]) else { return }

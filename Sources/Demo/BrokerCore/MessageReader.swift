@@ -19,8 +19,7 @@ public struct MessageReader {
     fields.reserveCapacity(schema.count)
     for field in schema {
       let isHere = field.versions.contains(version) && field.tag == nil
-      let value =
-        try isHere ? self.value(field, version: version, isFlexible) : field.standard
+      let value = try isHere ? self.value(field, version: version, isFlexible) : field.standard
       fields.append(.init(name: field.name, value: value))
     }
     guard isFlexible else { return .fields(fields) }
@@ -69,8 +68,7 @@ public struct MessageReader {
     switch kind {
     case .int(let size): return .int(try int(size))
     case .uuid: return .bytes(try take(16))
-    case .fields(let schema):
-      return try message(schema, version: version, isFlexible: isFlexible)
+    case .fields(let schema): return try message(schema, version: version, isFlexible: isFlexible)
     case .text, .bytes, .records, .list: break
     }
     guard let length = try length(of: kind, isFlexible) else {

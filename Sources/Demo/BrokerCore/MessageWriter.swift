@@ -63,9 +63,7 @@ public struct MessageWriter {
     case .fields(let schema):
       return message(value, schema, version: version, isFlexible: isFlexible)
     case .text:
-      guard case .text(let text) = value else {
-        return length(mayBeNull ? nil : 0, 2, isFlexible)
-      }
+      guard case .text(let text) = value else { return length(mayBeNull ? nil : 0, 2, isFlexible) }
       length(text.utf8.count, 2, isFlexible)
       bytes += text.utf8
     case .bytes, .records:
@@ -75,15 +73,11 @@ public struct MessageWriter {
         bytes += body
       case .stored(let ranges):
         length(ranges.reduce(0) { $0 + $1.range.count }, 4, isFlexible)
-        for range in ranges where !load(range, &bytes) {
-          gaps.append((bytes.count, range))
-        }
+        for range in ranges where !load(range, &bytes) { gaps.append((bytes.count, range)) }
       default: length(mayBeNull ? nil : 0, 4, isFlexible)
       }
     case .list(let element):
-      guard case .list(let list) = value else {
-        return length(mayBeNull ? nil : 0, 4, isFlexible)
-      }
+      guard case .list(let list) = value else { return length(mayBeNull ? nil : 0, 4, isFlexible) }
       length(list.count, 4, isFlexible)
       for entry in list { append(entry, element, version, isFlexible, mayBeNull: false) }
     }

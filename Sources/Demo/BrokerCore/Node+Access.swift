@@ -89,8 +89,7 @@ extension Node {
       switch request.api.key {
       case 8, 11, 12, 13, 14: may(caller, .read, group)
       case 47: may(caller, .delete, group)
-      case 22:
-        may(caller, .idempotentWrite, .cluster) || access.mayWriteSomewhere(caller.user)
+      case 22: may(caller, .idempotentWrite, .cluster) || access.mayWriteSomewhere(caller.user)
       case 35, 46: may(caller, .describe, .cluster)
       case 43, 45: may(caller, .alter, .cluster)
       default: true

@@ -135,8 +135,6 @@ extension Node {
   /// Answers all requests that wait for records of a topic that was changed.
   mutating func finishFetches(of topic: Topic, _ storage: any LogStorage) {
     for (connection, fetch) in fetches
-    where fetch.logs.contains(where: { $0.topic == topic.number }) {
-      finish(connection, storage)
-    }
+    where fetch.logs.contains(where: { $0.topic == topic.number }) { finish(connection, storage) }
   }
 }

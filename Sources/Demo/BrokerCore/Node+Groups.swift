@@ -266,9 +266,7 @@ extension Node {
   }
 
   private func described(group name: String) -> Value {
-    guard let group = groups[name.exact] else {
-      return ["GroupId": .text(name), "State": "Dead"]
-    }
+    guard let group = groups[name.exact] else { return ["GroupId": .text(name), "State": "Dead"] }
     let members: [Value] = group.members.map { member in
       let metadata = member.protocols.first { $0.name == group.chosen }?.metadata ?? []
       return [

@@ -18,9 +18,7 @@ extension Node {
     let answer = known(request, version, caller)
     // As in Kafka, the topic is not in this response yet: the client asks again.
     if options.createsTopics, request["MayCreate"].isTrue {
-      for topic in request["Topics"].list {
-        createMissing(topic["Name"].text, caller, storage)
-      }
+      for topic in request["Topics"].list { createMissing(topic["Name"].text, caller, storage) }
     }
     return answer
   }

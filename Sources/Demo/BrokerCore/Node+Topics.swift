@@ -34,8 +34,7 @@ extension Node {
     for topic in request["Topics"].list {
       let name = topic["Name"].text
       if asked[name]?.count == 1 {
-        answers.append(
-          createTopic(topic, isTrial: request["ValidateOnly"].isTrue, caller, storage))
+        answers.append(createTopic(topic, isTrial: request["ValidateOnly"].isTrue, caller, storage))
       } else if repeated.insert(name).inserted {
         answers.append([
           "Name": .text(name), "Error": .number(ErrorCode.invalidRequest.rawValue),
@@ -114,9 +113,7 @@ extension Node {
     _ request: Value, _ version: Int16, _ caller: Caller, _ storage: any LogStorage
   ) -> Value {
     let asked: [Value] =
-      version >= 6
-      ? request["Topics"].list
-      : request["Names"].list.map { ["Name": $0] }
+      version >= 6 ? request["Topics"].list : request["Names"].list.map { ["Name": $0] }
     var answers: [Value] = []
     for entry in asked {
       let byID = namesByID[Array(entry["Id"].bytes)]

@@ -200,8 +200,7 @@ public struct PartitionLog: Sendable {
   func header(_ segment: Segment, at byte: Int, _ storage: any LogStorage) -> BatchHeader? {
     guard byte < segment.size else { return nil }
     var bytes: [UInt8] = []
-    storage.read(
-      .init(segment: segment.id, range: byte..<byte + BatchHeader.size), into: &bytes)
+    storage.read(.init(segment: segment.id, range: byte..<byte + BatchHeader.size), into: &bytes)
     return BatchHeader(bytes[...])
   }
 
@@ -233,9 +232,7 @@ public struct PartitionLog: Sendable {
   ) -> Record? {
     var bytes: [UInt8] = []
     storage.read(.init(segment: segment.id, range: byte..<byte + header.size), into: &bytes)
-    return Records.read(bytes[...], header)?.first {
-      $0.offset >= start && isWanted($0)
-    }
+    return Records.read(bytes[...], header)?.first { $0.offset >= start && isWanted($0) }
   }
 
   // MARK: What goes
@@ -265,8 +262,7 @@ public struct PartitionLog: Sendable {
     var left = size
     var kept = start
     for segment in segments.dropLast() {
-      let isTooMuch =
-        settings.retentionBytes >= 0 && left - segment.size >= settings.retentionBytes
+      let isTooMuch = settings.retentionBytes >= 0 && left - segment.size >= settings.retentionBytes
       guard isTooMuch || isOld(segment, settings, now: now) else { return kept }
       left -= segment.size
       kept = segment.end

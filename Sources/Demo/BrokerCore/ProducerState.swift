@@ -40,9 +40,7 @@ public struct ProducerState: Equatable, Sendable {
       let isFirst = header.sequence == 0 || state.mayLackBatches
       return isFirst ? .append : .refuse(.outOfOrderSequence)
     }
-    let same = state.entries.first {
-      $0.first == header.sequence && $0.last == header.lastSequence
-    }
+    let same = state.entries.first { $0.first == header.sequence && $0.last == header.lastSequence }
     if let same { return .duplicate(same) }
     let ahead = (header.sequence &- last.last &- 1) & .max
     let isNext = ahead == 0 || state.mayLackBatches && ahead < Int32.max / 2

@@ -34,9 +34,7 @@ public enum Refusal {
   /// A structure for an element that is a bare value in the request: it goes into the first field of its type.
   private static func named(_ element: Value, _ schema: [FieldSchema]) -> Value {
     let isText = element.optionalText != nil
-    let field = schema.first {
-      isText ? $0.kind == .text : $0.kind == .int(4)
-    }
+    let field = schema.first { isText ? $0.kind == .text : $0.kind == .int(4) }
     return field.map { .fields([.init(name: $0.name, value: element)]) } ?? .null
   }
 }

@@ -72,8 +72,7 @@ public struct TopicSettings: Equatable, Sendable {
     let old = (given[name] ?? entry.standard).split(separator: ",")
     let change = text.split(separator: ",")
     let new =
-      isAdding
-      ? old + change.filter { !old.contains($0) } : old.filter { !change.contains($0) }
+      isAdding ? old + change.filter { !old.contains($0) } : old.filter { !change.contains($0) }
     return set(name, new.joined(separator: ","))
   }
 

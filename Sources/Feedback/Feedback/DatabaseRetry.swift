@@ -24,9 +24,7 @@ struct DatabaseRetry {
     guard error.isTemporary else { throw ServiceFailure("\(error)") }
     counters.add(.databaseRetries)
     if backoff.failures == 0 { counters.add(.databaseFailing) }
-    if backoff.failures % 20 == 0 {
-      context.log(FeedbackLog.notWritten, ["error": "\(error)"])
-    }
+    if backoff.failures % 20 == 0 { context.log(FeedbackLog.notWritten, ["error": "\(error)"]) }
     context.status.set("database", obstacle: "the database takes no changes: \(error)")
     let wait = backoff.failed(random: UInt64.random(in: .min ... .max))
     notBefore = MonotonicClock.milliseconds() + wait

@@ -307,8 +307,7 @@ final class DeviceTables {
     if now - askedAt >= Self.idlePeriod, completeness.isAnswered { completeness.want() }
     let isRecent = askedAt >= notedAt && askedAt - notedAt < Self.notePeriod
     guard isCatchingUp || !isRecent, hasRead else { return false }
-    let reason = rule.reason(
-      followedAt: try store.followedAt(), now: now, topics: [], wanted: [])
+    let reason = rule.reason(followedAt: try store.followedAt(), now: now, topics: [], wanted: [])
     if let reason {
       // Reading stood still for so long that tombstones may be gone.
       try restore(reason)

@@ -32,9 +32,7 @@ final class FeedbackOutput {
   /// Dead letters that were too large for their topic, cut, until the producer takes them.
   private var cutLetters: [OutgoingLetter] = []
 
-  init(
-    _ producer: KafkaProducer, _ watch: ProducerWatch, _ names: TopicNames
-  ) throws(KafkaError) {
+  init(_ producer: KafkaProducer, _ watch: ProducerWatch, _ names: TopicNames) throws(KafkaError) {
     self.producer = producer
     self.watch = watch
     invalidTokens = try producer.topic(known: names.invalidTokens)
@@ -44,9 +42,7 @@ final class FeedbackOutput {
   /// What follows from a batch.
   ///
   /// - Parameter now: milliseconds since the epoch.
-  func records(
-    _ outcome: TokenInvalidator.Outcome, _ jobs: [Job], now: Int64
-  ) -> OutgoingRecords {
+  func records(_ outcome: TokenInvalidator.Outcome, _ jobs: [Job], now: Int64) -> OutgoingRecords {
     var records = OutgoingRecords(publications: outcome.publications)
     for job in jobs {
       guard case .deadLetter(let refused) = job.content else { continue }

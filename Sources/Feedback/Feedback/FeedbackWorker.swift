@@ -68,8 +68,7 @@ final class FeedbackWorker {
     let atOnce = settings.keepReceipts > 0 ? Self.receiptRecordsAtOnce : Self.recordsAtOnce
     records = KafkaBatch(capacity: atOnce)
     machine = FeedbackMachine(records: settings.batchSize, atOnce: atOnce)
-    output = try FeedbackOutput(
-      KafkaProducer(kafka, wakeup: wakeup), ProducerWatch(context), names)
+    output = try FeedbackOutput(KafkaProducer(kafka, wakeup: wakeup), ProducerWatch(context), names)
     member = try GroupMember(Self.plan(settings, names), kafka, context, wakeup: wakeup)
     context.counters.add(counters)
     try DeviceCountReporter.start(settings.database, context)
@@ -144,9 +143,7 @@ final class FeedbackWorker {
   /// acknowledged must not reach the topic behind the next owner's records.
   private func drop() {
     let count = output.abandon()
-    if count > 0 {
-      context.log(FeedbackLog.recordsWithdrawn, ["count": "\(count)"])
-    }
+    if count > 0 { context.log(FeedbackLog.recordsWithdrawn, ["count": "\(count)"]) }
     machine.drop()
     forget()
   }

@@ -124,8 +124,7 @@ struct JobReader {
         problem: "is more than a day after the record itself (\(time)): a wrong clock or unit?")
     }
     switch device.event {
-    case .registered:
-      device.event = .registered(at: OutsideTime.bounded(time, received: received))
+    case .registered: device.event = .registered(at: OutsideTime.bounded(time, received: received))
     case .removed: device.event = .removed(at: OutsideTime.bounded(time, received: received))
     }
     return .device(device)
@@ -199,7 +198,5 @@ extension DeviceKey {
   static let mostKept = 1_024
 
   /// Whether a database of either kind can keep it. No text of PostgreSQL has a NUL: two devices would be one row.
-  var canBeKept: Bool {
-    description.utf8.count <= Self.mostKept && !description.utf8.contains(0)
-  }
+  var canBeKept: Bool { description.utf8.count <= Self.mostKept && !description.utf8.contains(0) }
 }

@@ -80,9 +80,7 @@ extension TokenInvalidator {
     let alarm = try begin(origin, devices: count, limit: limit, at: peak.at, within: span)
     // A wave that begins is gone if the transaction fails, and the next attempt has to count again. Of one that goes on,
     // nothing but its end is moved.
-    if alarm == nil {
-      invalidationCounts.note(place, left: count > limit ? .max : limit - count)
-    }
+    if alarm == nil { invalidationCounts.note(place, left: count > limit ? .max : limit - count) }
     return alarm
   }
 
@@ -143,8 +141,7 @@ extension TokenInvalidator {
   ) throws(StoreError) {
     let said = Set(outcome.publications.map(\.device))
     let released = try store.releasedDevices(after: now - BadTokenWave.day, limit: Self.atOnce)
-    for (identity, suspicion) in released
-    where isOwned(identity) && !said.contains(identity) {
+    for (identity, suspicion) in released where isOwned(identity) && !said.contains(identity) {
       outcome.publications.append(
         Publication(device: identity, record: InvalidTokenRecord(identity, suspicion.mark)))
       outcome.counts.append((.released, 1))

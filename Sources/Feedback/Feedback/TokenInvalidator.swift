@@ -81,8 +81,7 @@ struct TokenInvalidator {
       guard let record = InvalidTokenRecord(of: rows.device(place), value, parser: parser) else {
         return false
       }
-      state.apply(
-        record.mark.bounded(by: OutsideTime.received(recordTime: timestamp, now: now)))
+      state.apply(record.mark.bounded(by: OutsideTime.received(recordTime: timestamp, now: now)))
     }
     rows[place] = state
     return state.isMarkObsolete
@@ -249,8 +248,7 @@ extension InvalidTokenRecord {
   }
 
   var mark: DeviceState.Mark {
-    DeviceState.Mark(
-      since: invalidSince, aliveFrom: aliveFrom, reason: reason, recordedAt: at)
+    DeviceState.Mark(since: invalidSince, aliveFrom: aliveFrom, reason: reason, recordedAt: at)
   }
 }
 

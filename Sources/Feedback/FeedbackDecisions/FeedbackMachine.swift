@@ -227,9 +227,7 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   }
 
   /// The batch is judged, with the pages of `rounds`; so many records follow from it.
-  public mutating func judged(following count: Int) {
-    phase = .publishing(next: 0, of: count)
-  }
+  public mutating func judged(following count: Int) { phase = .publishing(next: 0, of: count) }
 
   /// The database is not the one that was verified.
   public mutating func outdated() { phase = .idle }

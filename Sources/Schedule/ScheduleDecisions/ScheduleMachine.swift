@@ -28,9 +28,7 @@ public struct ScheduleMachine: Sendable {
 
     public init(due: Int64, key: ExactText) { (self.due, self.key) = (due, key) }
 
-    func isBefore(_ row: ScheduleRow, _ key: ExactText) -> Bool {
-      (due, self.key) < (row.due, key)
-    }
+    func isBefore(_ row: ScheduleRow, _ key: ExactText) -> Bool { (due, self.key) < (row.due, key) }
   }
 
   /// How far ahead of their due time entries are loaded.
@@ -183,8 +181,7 @@ public struct ScheduleMachine: Sendable {
   }
 
   private mutating func enqueue(_ slot: Int, _ index: Int) {
-    partitions[index].queue.insert(
-      .init(due: due(slot), slot: slot, serial: entries[slot].serial))
+    partitions[index].queue.insert(.init(due: due(slot), slot: slot, serial: entries[slot].serial))
   }
 
   // MARK: What the database had

@@ -115,9 +115,7 @@ final class AudienceWorker {
       (self.location, self.topics, self.tokens) = (location, topics, tokens)
     }
 
-    func run(
-      _ poller: Poller, _ messages: Mailbox<Message>, _ answers: Mailbox<(Asker, Answer)>
-    ) {
+    func run(_ poller: Poller, _ messages: Mailbox<Message>, _ answers: Mailbox<(Asker, Answer)>) {
       var ready: [ReadyEvent] = []
       var jobs = Turns<ExactText, Job>()
       while true {
@@ -149,8 +147,7 @@ final class AudienceWorker {
         reader = open
         switch job.question {
         case .count: return .count(.init(tokens: try open.count(job.audience)))
-        case .waves(let local):
-          return waves(local, zones: try open.zones(job.audience))
+        case .waves(let local): return waves(local, zones: try open.zones(job.audience))
         case .devices(let zones, let token, let limit):
           let page = try open.devices(job.audience, in: zones, after: token, limit: limit)
           return .devices(page, limit: limit)

@@ -38,8 +38,7 @@ struct CampaignControls {
     if let subject = PaceSubject(key: key) {
       return set(subject, (try? ControlRecord.pace(value)).flatMap { $0 })
     }
-    guard let campaign = CampaignKey(key),
-      controls[campaign] != nil || controls.count < Self.most
+    guard let campaign = CampaignKey(key), controls[campaign] != nil || controls.count < Self.most
     else { return }
     controls[campaign] = value.flatMap { ControlRecord.campaign($0) }
   }

@@ -93,9 +93,7 @@ final class CampaignReceipts: Sendable {
     private var batch = KafkaBatch(capacity: 1_000)
     private var hasFailed = false
 
-    init(
-      _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger, _ shared: CampaignReceipts
-    ) {
+    init(_ kafka: KafkaConfiguration, _ topic: String, _ log: Logger, _ shared: CampaignReceipts) {
       (self.kafka, self.topic, self.log, self.shared) = (kafka, topic, log, shared)
     }
 

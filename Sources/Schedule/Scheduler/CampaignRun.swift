@@ -44,9 +44,7 @@ final class CampaignRun {
     machine = CampaignMachine(record.plan, record.progress, pageSize: Self.pageSize)
   }
 
-  var asker: AudienceWorker.Asker {
-    .init(campaign: record.key, run: number, startedAt: record.at)
-  }
+  var asker: AudienceWorker.Asker { .init(campaign: record.key, run: number, startedAt: record.at) }
 
   /// The subject of its pace: its requests are a group of its name.
   var paceSubject: PaceSubject { .group(record.key.app, record.key.environment, record.key.name) }

@@ -235,8 +235,7 @@ final class CampaignRunner {
         ZoneNotice.tell(run.record.name, zones, context)
         notices.succeeded(run.record)
       case .devices(let page, let limit):
-        if let number = run.machine.read(
-          count: page.count, last: page.last, limit: limit, now: now)
+        if let number = run.machine.read(count: page.count, last: page.last, limit: limit, now: now)
         {
           run.pages[number] = page
         }

@@ -14,9 +14,7 @@ final class CampaignWriter {
   /// The reason why the service must stop: Kafka will never take a record.
   private(set) var failure: ServiceFailure?
 
-  init(
-    _ producer: TaggedProducer<SchedulerWorker.Tag>, _ names: TopicNames
-  ) throws(KafkaError) {
+  init(_ producer: TaggedProducer<SchedulerWorker.Tag>, _ names: TopicNames) throws(KafkaError) {
     self.producer = producer
     requests = try producer.topic(names.campaignRequests)
     schedule = try producer.topic(names.schedule)

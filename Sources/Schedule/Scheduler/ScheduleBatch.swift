@@ -57,8 +57,7 @@ struct ScheduleBatch {
   /// - Parameter capacity: the most records that it may have.
   func isDue(now: UInt64, capacity: Int) -> Bool {
     // Tombstones are not urgent.
-    let mayWait =
-      (Self.manyEnds..<capacity).contains(count) && shares.allSatisfy { $0.isOfEnds }
+    let mayWait = (Self.manyEnds..<capacity).contains(count) && shares.allSatisfy { $0.isOfEnds }
     return !mayWait || now >= began + Self.endsWait
   }
 
@@ -183,9 +182,7 @@ struct ScheduleRepair {
     (key, source, offset) = (job.key, job.source, job.offset)
     guard let refused = job.refused else { return }
     let identity = ScheduleRow.identity(of: refused.value ?? [])
-    unreadable = (
-      refused.key ?? [], [KafkaHeader(ScheduleRecord.endsHeader, "\(identity)")]
-    )
+    unreadable = (refused.key ?? [], [KafkaHeader(ScheduleRecord.endsHeader, "\(identity)")])
   }
 }
 

@@ -56,9 +56,7 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
 
   @Declared(CommonSettings.audienceTopics) private var audiencePrefixes: [String]
   /// The topics of device tokens that campaigns may use.
-  public var audienceTopics: AudienceTopics {
-    AudienceTopics(names, prefixes: audiencePrefixes)
-  }
+  public var audienceTopics: AudienceTopics { AudienceTopics(names, prefixes: audiencePrefixes) }
 
   var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }
 

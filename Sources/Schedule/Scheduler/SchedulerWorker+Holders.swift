@@ -67,9 +67,7 @@ extension SchedulerWorker {
       }
     }
     // The page may have been cut: only an empty one is the end.
-    sweep.place = entries.last.map {
-      (partition: place.partition, due: $0.row.due, key: $0.key)
-    }
+    sweep.place = entries.last.map { (partition: place.partition, due: $0.row.due, key: $0.key) }
     return sweep.place != nil || !sweep.left.isEmpty
   }
 }

@@ -123,9 +123,7 @@ final class SchedulerWorker {
   /// Runs until a stop is requested; then waits for Kafka's acknowledgements.
   func run() throws {
     var timeout: Int32 = 0
-    while !member.hasLeft {
-      timeout = turn(now: loop.wait(timeout))
-    }
+    while !member.hasLeft { timeout = turn(now: loop.wait(timeout)) }
     producer.close()
     watermarks.close()
     campaigns.close()

@@ -91,9 +91,7 @@ extension SignerWorker {
     }
     reloads.accepted(Self.credentialsFile)
     let moved = before.moved(in: after)
-    if !moved.isEmpty {
-      log(SignerLog.teamChanged, ["apps": moved.joined(separator: ", ")])
-    }
+    if !moved.isEmpty { log(SignerLog.teamChanged, ["apps": moved.joined(separator: ", ")]) }
     return true
   }
 

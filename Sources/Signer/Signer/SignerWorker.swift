@@ -209,9 +209,7 @@ final class SignerWorker {
   private func read(_ record: KafkaRecord) {
     let source = member.source(record)
     if record.isEndOfPartition { return member.ended(source, at: record.offset) }
-    if let error = record.error {
-      return log(SignerLog.recordsNotRead, ["error": "\(error)"])
-    }
+    if let error = record.error { return log(SignerLog.recordsNotRead, ["error": "\(error)"]) }
     switch member.admit(source, record) {
     case .known: return
     case .new: receiveRequest(record.value)
@@ -234,16 +232,13 @@ final class SignerWorker {
   }
 
   private func handle(_ request: TokenRequest, now: Int64) {
-    let who =
-      request.credential ?? "\(request.app ?? "")/\(request.environment?.description ?? "")"
+    let who = request.credential ?? "\(request.app ?? "")/\(request.environment?.description ?? "")"
     if let ahead = TokenIssuer.secondsAhead(request, now: now) {
       counters.set(.clockDifferenceSeconds, Int(ahead))
       logOncePerMinute(.senderClockAhead, "", ["seconds": "\(ahead)"])
     }
     guard issuer.requested(request, now: now / 1_000) else {
-      if logThrottle.isFirst(of: who) {
-        log(SignerLog.credentialUnknown, ["for": who])
-      }
+      if logThrottle.isFirst(of: who) { log(SignerLog.credentialUnknown, ["for": who]) }
       return
     }
     guard request.reason != TokenRequest.missing, request.reason != TokenRequest.aging else {

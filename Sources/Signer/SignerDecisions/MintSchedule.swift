@@ -127,12 +127,9 @@ public struct MintSchedule: Sendable, Equatable {
   /// `read(_:at:)` report what came of it.
   public func step(now: Int64) -> Step? {
     guard let current = current(now: now), now < dueAt(current) else {
-      return .mint(
-        ProviderTokenStamp(issuedAt: now - Self.backdating, generation: generation + 1))
+      return .mint(ProviderTokenStamp(issuedAt: now - Self.backdating, generation: generation + 1))
     }
-    if case .own(let stamp, isComplete: true) = standing,
-      stamp.issuedAt == current.stamp.issuedAt
-    {
+    if case .own(let stamp, isComplete: true) = standing, stamp.issuedAt == current.stamp.issuedAt {
       return nil
     }
     guard current.isOwn else { return nil }

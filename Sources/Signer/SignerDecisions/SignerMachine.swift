@@ -157,9 +157,7 @@ public struct SignerMachine: Sendable {
 
   /// The credentials that have a token, and when the newest was issued.
   public func newest(wall: Int64) -> [(credential: String, issuedAt: Int64)] {
-    entries.compactMap { entry in
-      entry.schedule.issuedAt(now: wall).map { (entry.id, $0) }
-    }
+    entries.compactMap { entry in entry.schedule.issuedAt(now: wall).map { (entry.id, $0) } }
   }
 
   /// The places of the credentials.
@@ -199,9 +197,7 @@ public struct SignerMachine: Sendable {
   }
 
   /// Nothing is on its way for the credential any more.
-  public mutating func notPublished(_ id: String) {
-    change(id) { $0.isPending = false }
-  }
+  public mutating func notPublished(_ id: String) { change(id) { $0.isPending = false } }
 
   /// A record was not taken: nothing is written for a while.
   public mutating func failed(now: UInt64) { notBefore = max(notBefore, now + Self.retryInterval) }

@@ -47,9 +47,7 @@ public struct ChannelRegistry: Sendable {
 
   public init() {}
 
-  public var all: [Channel] {
-    byID.values.sorted { ($0.app, $0.id) < ($1.app, $1.id) }
-  }
+  public var all: [Channel] { byID.values.sorted { ($0.app, $0.id) < ($1.app, $1.id) } }
 
   public func isEnabled(_ app: String) -> Bool { !disabledApps.contains(app) }
 

@@ -196,9 +196,7 @@ public struct NotificationStore: Sendable {
   private var all: [Kept] { kept.values.flatMap { $0.values }.sorted { $0.order < $1.order } }
 
   /// The stored pushes, oldest first.
-  public func waiting(now: Int64) -> [AcceptedPush] {
-    all.filter { $0.until > now }.map(\.push)
-  }
+  public func waiting(now: Int64) -> [AcceptedPush] { all.filter { $0.until > now }.map(\.push) }
 
   /// The accepted pushes that have not reached their devices, oldest first.
   public func undelivered(now: Int64) -> [UndeliveredPush] {

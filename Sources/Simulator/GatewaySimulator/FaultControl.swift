@@ -132,9 +132,7 @@ final class FaultControl: Sendable {
   /// The certificate (PEM) of the authority that issues the certificates of TLS faults; nil while there are none.
   var root: [UInt8]? { authority.withLock { $0?.certificatePEM } }
 
-  func decide(_ event: FaultEvent) -> [FaultDecision] {
-    state.withLock { $0.engine.decide(event) }
-  }
+  func decide(_ event: FaultEvent) -> [FaultDecision] { state.withLock { $0.engine.decide(event) } }
 
   /// Returns the standing rules that hold now, and the scope of each.
   func standing(_ event: FaultEvent) -> [(action: FaultAction, scope: FaultMatcher)] {
@@ -143,9 +141,7 @@ final class FaultControl: Sendable {
     }
   }
 
-  func forget(connection: UInt64) {
-    state.withLock { $0.engine.forget(connection: connection) }
-  }
+  func forget(connection: UInt64) { state.withLock { $0.engine.forget(connection: connection) } }
 
   func context(of fault: FaultTLS) -> TLSContext? { state.withLock { $0.contexts[fault] } }
 

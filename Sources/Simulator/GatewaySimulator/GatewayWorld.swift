@@ -88,9 +88,7 @@ public final class GatewayWorld: Sendable {
     self.trust = trust
   }
 
-  func nextConnectionID() -> UInt64 {
-    connectionIDs.add(1, ordering: .relaxed).newValue
-  }
+  func nextConnectionID() -> UInt64 { connectionIDs.add(1, ordering: .relaxed).newValue }
 
   /// The number of connections accepted since the start.
   var connectionCount: UInt64 { connectionIDs.load(ordering: .relaxed) }

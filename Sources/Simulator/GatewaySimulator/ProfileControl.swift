@@ -40,9 +40,7 @@ final class ProfileControl: Sendable {
   var name: String { isFast ? Self.fast : current.withLock { $0?.name } ?? Self.full }
 
   /// Restarts the initial profile. Behaviours must be the initial ones.
-  func restart() throws {
-    try start(initial, except: given)
-  }
+  func restart() throws { try start(initial, except: given) }
 
   /// Replaces the current profile: behaviours, latency and service state are the initial ones plus its own, and its
   /// faults start to count.

@@ -57,9 +57,7 @@ public struct ProviderTokenCheck {
   /// The number of cached tokens; when it is reached, all are dropped.
   private static let capacity = 4_096
 
-  private static func nextGeneration() -> UInt64 {
-    generations.add(1, ordering: .relaxed).newValue
-  }
+  private static func nextGeneration() -> UInt64 { generations.add(1, ordering: .relaxed).newValue }
 
   /// - Parameter seen: Called with the identity of each token whose signature is valid.
   public init(
@@ -146,8 +144,7 @@ public struct ProviderTokenCheck {
   private func examine(_ token: [UInt8], identity: UInt64) -> Finding {
     let isLenient = rules.providerTokenForm == .lenient
     let parts = token.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-    guard parts.count == 3,
-      let header = json(parts[0]), header["alg"]?.string == "ES256",
+    guard parts.count == 3, let header = json(parts[0]), header["alg"]?.string == "ES256",
       let keyID = header["kid"]?.string, let claims = json(parts[1]),
       let issuer = claims["iss"]?.string,
       let issuedAt = claims["iat"].flatMap({ IssueTime.seconds($0, isLenient: isLenient) }),

@@ -82,9 +82,7 @@ public struct PushValidator {
     if push.topic == nil, let topic = access.certificate?.defaultTopic { push.topic = topic }
     for check in rules.checks {
       if case .deviceToken = check {
-        judgement.device = push.deviceToken.flatMap { token in
-          token.withSpan { devices.find($0) }
-        }
+        judgement.device = push.deviceToken.flatMap { token in token.withSpan { devices.find($0) } }
       }
       let refusal = refusal(check, push, &access, &judgement, now)
       if refusal != nil || judgement.isSilent {

@@ -13,9 +13,7 @@ final class ReasonTally: Sendable {
 
   deinit { cells.deallocate() }
 
-  func add(_ reason: Reason) {
-    cells[Int(reason.rawValue)].wrappingAdd(1, ordering: .relaxed)
-  }
+  func add(_ reason: Reason) { cells[Int(reason.rawValue)].wrappingAdd(1, ordering: .relaxed) }
 
   subscript(reason: Reason) -> Int { cells[Int(reason.rawValue)].load(ordering: .relaxed) }
 }

@@ -138,9 +138,7 @@ extension SimulatorLoop {
   }
 
   /// The debug data of a GOAWAY as APNs writes it.
-  static func words(_ reason: Reason) -> [UInt8] {
-    Array("{\"reason\":\"\(reason.name)\"}".utf8)
-  }
+  static func words(_ reason: Reason) -> [UInt8] { Array("{\"reason\":\"\(reason.name)\"}".utf8) }
 
   /// Ends a connection after the responses to its open streams.
   func end(_ connection: GatewayConnection, _ reason: Reason) {

@@ -179,8 +179,7 @@ extension SimulatorLoop {
     let fate: PushFate
     if let device, device.state != .active {
       fate = shared.world.accept(
-        AcceptedPush(
-          push, id: id, device, types: known.rules.pushTypes, receivedAt: wallNow),
+        AcceptedPush(push, id: id, device, types: known.rules.pushTypes, receivedAt: wallNow),
         roll: random.next() >> 32)
     } else if known.rules.hasBudgets || device?.budgets != nil,
       let kind = exceededBudget(push, device)

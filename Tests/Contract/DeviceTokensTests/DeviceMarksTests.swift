@@ -6,8 +6,7 @@ import Testing
 /// What a batch publishes about a device.
 @Suite struct DeviceMarksTests {
   private func answer(_ status: UInt16, _ reason: String, at time: Int64) -> TokenAnswer {
-    TokenAnswer(
-      status: status, reason: reason, timestamp: nil, sentAt: time, at: time + 1)
+    TokenAnswer(status: status, reason: reason, timestamp: nil, sentAt: time, at: time + 1)
   }
 
   /// A device that was reported invalid and then forgotten.

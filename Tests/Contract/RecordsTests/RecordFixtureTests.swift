@@ -93,8 +93,7 @@ import Testing
       case "receipts": try checkReceipts(bytes, words)
       case "feedback": try same(FeedbackRecord(bytes, parser: parser).value, value, words)
       case "devices": try same(DeviceRecord(bytes, parser: parser).value, value, words)
-      case "invalid-tokens":
-        try same(InvalidTokenRecord(bytes, parser: parser).value, value, words)
+      case "invalid-tokens": try same(InvalidTokenRecord(bytes, parser: parser).value, value, words)
       case "provider-tokens":
         let read = try ProviderTokenRecord(bytes, key: record.key ?? "", parser: parser)
         try same(read.value, value, words)

@@ -100,9 +100,7 @@ import Testing
   @Test mutating func `a time is looked up among the records that are left`() {
     desk.create("t", ["cleanup.policy": "compact", "segment.bytes": "1024"])
     _ = desk.produce("t", Batches.batch([("a", "x"), ("b", "x")], time: 1_000))
-    for _ in 0..<40 {
-      _ = desk.produce("t", Batches.batch([("b", "0123456789")], time: 5_000))
-    }
+    for _ in 0..<40 { _ = desk.produce("t", Batches.batch([("b", "0123456789")], time: 5_000)) }
     #expect(compact() == 1)
     let asked: Value = ["Index": 0, "LeaderEpoch": -1, "Time": 1_001]
     let answer = desk.answer(2, ["Topics": [["Name": "t", "Partitions": [asked]]]])

@@ -116,8 +116,7 @@ import Testing
     let batch = Batches.batch([("a", "b")])
     _ = desk.produce("t", batch)
     let partition: Value = ["Index": 0, "Offset": -1]
-    let topic: Value =
-      key == 20 ? ["Name": "t"] : ["Name": "t", "Partitions": .list([partition])]
+    let topic: Value = key == 20 ? ["Name": "t"] : ["Name": "t", "Partitions": .list([partition])]
     _ = desk.answer(key, ["Topics": .list([topic])])
     #expect(desk.storage.size == 0)
     let replies = desk.node.takeReplies()

@@ -29,9 +29,7 @@ struct CampaignWorld {
   var times: [String: Int] = [:]
   var kills = 0
 
-  init(
-    _ plan: CampaignPlan, devices: Int, pageSize: Int, waves: [Int64] = [], seed: UInt64
-  ) {
+  init(_ plan: CampaignPlan, devices: Int, pageSize: Int, waves: [Int64] = [], seed: UInt64) {
     random = SeededGenerator(seed: seed)
     audience = (0..<devices).map { number in
       let digits = String(number)

@@ -275,9 +275,7 @@ import Testing
       machine.ended(slot)
     }
     #expect(ended == 2)
-    guard case .release(let slot)? = machine.next(now: 10_200) else {
-      return #expect(Bool(false))
-    }
+    guard case .release(let slot)? = machine.next(now: 10_200) else { return #expect(Bool(false)) }
     #expect(machine.entry(slot).key == "c")
   }
 
@@ -420,8 +418,7 @@ struct ScheduleWorld {
       case .remove:
         rows[record.key] = nil
         machine.removed(0, record.key)
-      case .restore:
-        topic.append(Record(key: record.key, change: rows[record.key]!.change))
+      case .restore: topic.append(Record(key: record.key, change: rows[record.key]!.change))
       case .ignore: break
       }
       machine.read(0, to: offset + 1)

@@ -28,9 +28,7 @@ import Testing
   }
 
   /// A database with devices, the even ones of them with the tag `even`.
-  static func fill(
-    _ location: String, devices: Int, zone: (Int) -> String? = { _ in nil }
-  ) throws {
+  static func fill(_ location: String, devices: Int, zone: (Int) -> String? = { _ in nil }) throws {
     let store = try TokenStore(location, now: 0)
     try store.setComplete(at: 1)
     try store.transaction { () throws(StoreError) in
@@ -80,9 +78,7 @@ import Testing
     _ database: String, _ name: String, app: String = app, fileID: String = #fileID,
     filePath: String = #filePath, line: Int = #line, _ isThere: (CampaignProgress) -> Bool
   ) {
-    expectEventually(
-      withinMilliseconds: 30_000, fileID: fileID, filePath: filePath, line: line
-    ) {
+    expectEventually(withinMilliseconds: 30_000, fileID: fileID, filePath: filePath, line: line) {
       guard let campaign = (try? shown(database, name, app: app)) ?? nil else { return false }
       return isThere(campaign.progress)
     }

@@ -45,8 +45,7 @@ import Testing
     guard case .load(_, _, let through, let limit)? = worker.machine.next(now: now) else {
       return #expect(Bool(false))
     }
-    worker.machine.loaded(
-      0, [(entry.machineEntry(0), entry.bytes)], through: through, limit: limit)
+    worker.machine.loaded(0, [(entry.machineEntry(0), entry.bytes)], through: through, limit: limit)
     #expect(worker.machine.next(now: now) == .ask([0]))
     worker.machine.answered([0: 0])
     let job = ScheduleJob(

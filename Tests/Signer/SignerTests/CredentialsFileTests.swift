@@ -62,9 +62,7 @@ import Testing
   @Test func `a list that others can read is refused, too`() throws {
     try writeKey()
     try File.write(folder.file("c.json"), Array("[\(entry())]".utf8), mode: 0o644)
-    #expect {
-      _ = try CredentialsFile.load(folder.file("c.json"))
-    } throws: {
+    #expect { _ = try CredentialsFile.load(folder.file("c.json")) } throws: {
       "\($0)".contains("c.json can be read by others: chmod 600")
     }
   }

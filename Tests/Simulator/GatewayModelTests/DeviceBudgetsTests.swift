@@ -75,8 +75,7 @@ import Testing
     var budgets = DeviceBudgets()
     func takes(_ number: Int) -> Bool {
       let token = withUnsafeBytes(of: number) { Array($0) }
-      return budgets.takes(
-        token: token, app: [1], .background, nil, rules(1), now: Self.start)
+      return budgets.takes(token: token, app: [1], .background, nil, rules(1), now: Self.start)
     }
     var taken = 0
     for number in 0..<150_000 where takes(number) { taken += 1 }

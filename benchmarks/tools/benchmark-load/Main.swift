@@ -222,9 +222,7 @@ private final class Producing {
   }
 
   /// A user far from the last one, so that no page of the database is warm.
-  private func user(_ number: Int) -> String {
-    "u\(number * 2_654_435_761 % max(1, load.users))"
-  }
+  private func user(_ number: Int) -> String { "u\(number * 2_654_435_761 % max(1, load.users))" }
 
   /// An answer of APNs that the device is gone.
   private func fillFeedback(_ number: Int) {

@@ -178,8 +178,7 @@ final class Load {
     let identifier = UnsafeRawBufferPointer(
       start: raw + (MemoryLayout<Slot>.offset(of: \Slot.identifier) ?? 0), count: 36)
     let exchange = raw.assumingMemoryBound(to: Exchange.self)
-    exchange.pointee.response =
-      (raw + (MemoryLayout<Slot>.offset(of: \Slot.response) ?? 0))
+    exchange.pointee.response = (raw + (MemoryLayout<Slot>.offset(of: \Slot.response) ?? 0))
       .assumingMemoryBound(to: UInt8.self)
     exchange.pointee.responseCapacity = 256
     headers.removeAll(keeping: sharedCount)

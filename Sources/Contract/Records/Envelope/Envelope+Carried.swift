@@ -77,8 +77,7 @@ extension Envelope {
       throw EnvelopeError(field: .pushType, problem: .invalid, offset: Int(pushTypeText.start))
     }
     guard expiration != nil else {
-      throw EnvelopeError(
-        field: .expiration, problem: .missing, offset: Int(expirationText.start))
+      throw EnvelopeError(field: .expiration, problem: .missing, offset: Int(expirationText.start))
     }
     // The app is a part of the path.
     guard Int(app.count) <= RequestRules.maximumName else {

@@ -155,9 +155,7 @@ public struct Envelope: Sendable {
     // The text becomes a header value unchanged: only this spelling, not 010.
     guard let value, value == 10 || value == 5 || value == 1,
       priorityText.count == (value == 10 ? 2 : 1)
-    else {
-      throw cursor.invalid(.priority, priorityText)
-    }
+    else { throw cursor.invalid(.priority, priorityText) }
     priority = UInt8(truncatingIfNeeded: value)
     (expirationText, expiration) = try cursor.number(.expiration, in: record)
     guard expiration ?? 0 < RequestRules.timeLimit else {

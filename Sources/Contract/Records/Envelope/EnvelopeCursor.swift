@@ -161,9 +161,7 @@ struct EnvelopeCursor {
     var value: Int64 = 0
     for index in range.indices {
       let digit = record[index] &- 0x30
-      guard digit < 10 else {
-        throw EnvelopeError(field: field, problem: .invalid, offset: index)
-      }
+      guard digit < 10 else { throw EnvelopeError(field: field, problem: .invalid, offset: index) }
       value = value &* 10 &+ Int64(digit)
     }
     return value

@@ -74,8 +74,7 @@ public struct CampaignEvidence: Equatable, Sendable {
     }
     if isPassed(limits.unregistered, devices.unregistered, of: devices.outcomes) { return invalid }
     if isPassed(farAboveNorm(limits), devices.unregistered, of: devices.outcomes) {
-      return invalid
-        + ", of the app's other pushes \(others.unregistered) of \(others.outcomes)"
+      return invalid + ", of the app's other pushes \(others.unregistered) of \(others.outcomes)"
     }
     guard let time = limits.slowerThan, isPassed(0.5, slow, of: timed) else { return nil }
     return "\(slow) of \(timed) outcomes took longer than \(time) ms"

@@ -57,8 +57,7 @@ public struct TokenTopicCursor: Equatable, Sendable, CustomStringConvertible {
 
   /// Notes that this many lines of a record are done.
   public mutating func advance(_ partition: Int32, to offset: Int64, lines: Int = 0) {
-    guard let stretch = stretches[partition],
-      (stretch.offset, stretch.lines) < (offset, lines)
+    guard let stretch = stretches[partition], (stretch.offset, stretch.lines) < (offset, lines)
     else { return }
     stretches[partition] = Stretch(offset: offset, lines: lines, end: stretch.end)
   }

@@ -37,9 +37,7 @@ public struct ZoneEdition: Sendable, Equatable {
   }
 
   /// True if it should be renewed.
-  public func isOld(at now: Int64) -> Bool {
-    !outdated.isEmpty || age(at: now) ?? 0 > Self.longest
-  }
+  public func isOld(at now: Int64) -> Bool { !outdated.isEmpty || age(at: now) ?? 0 > Self.longest }
 
   /// The edition's name for people: `tzdata 2026b`.
   public var name: String { version.map { "tzdata \($0)" } ?? "tzdata of an unknown version" }

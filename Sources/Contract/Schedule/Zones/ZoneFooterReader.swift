@@ -22,8 +22,7 @@ struct ZoneFooterReader {
       let summer = Self.offset(-west), take(","), let start = moment(), take(","),
       let end = moment()
     else { return nil }
-    return ZoneFooter(
-      offset: offset, summer: .init(offset: summer, start: start, end: end))
+    return ZoneFooter(offset: offset, summer: .init(offset: summer, start: start, end: end))
   }
 
   private static func offset(_ seconds: Int64) -> Int64? {

@@ -190,9 +190,7 @@ extension DemoLedger {
   ///
   /// A request whose text names no notification must be a dead letter itself; in others each token must have a receipt
   /// or a dead letter.
-  public var missing: Int {
-    requests.values.reduce(0) { $0 + open($1) }
-  }
+  public var missing: Int { requests.values.reduce(0) { $0 + open($1) } }
 
   /// The number of a request's notifications that are not accounted for.
   private func open(

@@ -80,9 +80,7 @@ final class DemoReaders {
   }
 
   /// The ledger is a large table: looking things up while the pipeline works takes time from the pipeline.
-  private func note(
-    _ push: (id: NotificationID, created: Int64, at: Int64), _ ledger: DemoLedger
-  ) {
+  private func note(_ push: (id: NotificationID, created: Int64, at: Int64), _ ledger: DemoLedger) {
     note(.delivered, created: push.created, at: push.at)
     delivered.append(push.id)
     if delivered.count >= Self.mostWaiting { settle(ledger) }

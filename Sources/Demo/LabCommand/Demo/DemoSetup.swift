@@ -94,8 +94,7 @@ struct DemoSetup {
     do {
       let admin = try KafkaAdmin(kafka)
       defer { admin.close() }
-      let results = try admin.deleteTopics(
-        names.all.map(\.name), timeoutMilliseconds: 30_000)
+      let results = try admin.deleteTopics(names.all.map(\.name), timeoutMilliseconds: 30_000)
       if let error = results.compactMap(\.error).first(where: { $0.code != unknownTopic }) {
         throw error
       }

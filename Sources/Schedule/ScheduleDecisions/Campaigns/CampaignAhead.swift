@@ -36,8 +36,7 @@ struct CampaignAhead: Sendable {
   ///   - ended: those of them that have an outcome.
   ///   - isHeld: whether the campaign is paused, or waits for another reason.
   mutating func note(planned: Int, ended: Int, _ pace: Double, isHeld: Bool, now: Int64) {
-    let hasRoom =
-      room(planned: planned, ended: ended, pace) >= Self.page(pace, atMost: .max)
+    let hasRoom = room(planned: planned, ended: ended, pace) >= Self.page(pace, atMost: .max)
     let isMoving = isHeld || ended != known || hasRoom
     known = ended
     // Some of them may have arrived after all.
