@@ -34,8 +34,7 @@ public struct CampaignKey: Hashable, Sendable, CustomStringConvertible {
     else { return nil }
     self.init(
       name: String(decoding: parts[0], as: UTF8.self),
-      app: String(decoding: parts[1], as: UTF8.self),
-      environment: environment)
+      app: String(decoding: parts[1], as: UTF8.self), environment: environment)
   }
 
   /// True for a valid campaign name: 1 to 64 letters, digits, dots, hyphens and underscores. The name of an environment

@@ -9,8 +9,7 @@ public import JSON
 extension DeviceKey {
   init(_ fields: RecordFields) throws(RecordError) {
     self.init(
-      token: try fields.token(), app: try fields.text("app"),
-      environment: try fields.environment())
+      token: try fields.token(), app: try fields.text("app"), environment: try fields.environment())
   }
 
   var members: JSONObject {

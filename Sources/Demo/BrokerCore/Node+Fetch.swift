@@ -123,8 +123,7 @@ extension Node {
     guard let fetch = fetches.removeValue(forKey: connection) else { return }
     replies.append(
       .init(
-        connection: connection,
-        body: fetched(fetch.request, fetch.version, fetch.caller, storage)))
+        connection: connection, body: fetched(fetch.request, fetch.version, fetch.caller, storage)))
   }
 
   /// Reads the records of answers that nobody has taken yet; without their files they could not be read later.

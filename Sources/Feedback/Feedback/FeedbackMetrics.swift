@@ -24,8 +24,7 @@ public enum FeedbackMetrics: Int, MetricTable {
       .counter("martlet_feedback_registrations_total", "Registrations and removals of devices.")
     case .unknownZones:
       .counter(
-        "martlet_feedback_unknown_zones_total",
-        event: FeedbackLog.zoneUnknown,
+        "martlet_feedback_unknown_zones_total", event: FeedbackLog.zoneUnknown,
         "Registrations whose time_zone is no name of the IANA database on this host: campaigns by local time send to them by"
           + " their own time_zone.")
     case .forgotten:
@@ -34,8 +33,7 @@ public enum FeedbackMetrics: Int, MetricTable {
         "Devices that were forgotten: tombstones of push.devices.")
     case .badTokenWaves:
       .counter(
-        "martlet_feedback_bad_token_waves_total",
-        event: FeedbackLog.badTokenWave,
+        "martlet_feedback_bad_token_waves_total", event: FeedbackLog.badTokenWave,
         "Waves: times that an abnormal number of an app's tokens was reported as bad or unregistered. Their answers make no"
           + " token invalid until the wave is decided (martlet tokens waves).")
     case .withdrawn:
@@ -68,8 +66,7 @@ public enum FeedbackMetrics: Int, MetricTable {
           + " further is held by a program that reads the database in one long transaction.")
     case .restores:
       .counter(
-        "martlet_feedback_restores_total",
-        event: FeedbackLog.rebuilding,
+        "martlet_feedback_restores_total", event: FeedbackLog.rebuilding,
         "Times that the database was rebuilt from the topics.")
     case .receiptsKept:
       .counter(

@@ -88,8 +88,7 @@ final class FeedbackOutput {
     if let release = publication.release {
       return producer.produce(
         invalidTokens, key: publication.device.bytes, value: publication.record?.value,
-        headers: [KafkaHeader("\(DeviceRelease.header)", release.text)],
-        tag: Self.invalidToken)
+        headers: [KafkaHeader("\(DeviceRelease.header)", release.text)], tag: Self.invalidToken)
     }
     buffer.removeAll()
     publication.record?.write(into: &buffer)

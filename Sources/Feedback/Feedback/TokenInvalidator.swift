@@ -172,8 +172,7 @@ struct TokenInvalidator {
   ///
   /// - Parameter isOwned: whether this process speaks for the device.
   func refute(
-    after device: DeviceKey?, limit: Int, _ outcome: inout Outcome,
-    isOwned: (DeviceKey) -> Bool
+    after device: DeviceKey?, limit: Int, _ outcome: inout Outcome, isOwned: (DeviceKey) -> Bool
   ) throws(StoreError) -> DeviceKey? {
     let page = try store.refutedMarks(after: device, limit: limit)
     let said = Set(outcome.publications.map(\.device))

@@ -90,8 +90,7 @@ extension ScheduleJob {
   ///   - now: milliseconds since the epoch.
   ///   - isCaughtUp: whether its partition has been read to the end before.
   init(
-    _ record: KafkaRecord, _ source: Source, _ topics: AudienceTopics, now: Int64,
-    isCaughtUp: Bool
+    _ record: KafkaRecord, _ source: Source, _ topics: AudienceTopics, now: Int64, isCaughtUp: Bool
   ) throws(RecordError) {
     guard record.value.baseAddress == nil else {
       try self.init(

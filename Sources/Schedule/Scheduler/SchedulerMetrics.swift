@@ -43,8 +43,7 @@ public enum SchedulerMetrics: Int, MetricTable {
       )
     case .unreadable:
       .counter(
-        "martlet_scheduler_unreadable_total",
-        event: SchedulerLog.recordUnreadable,
+        "martlet_scheduler_unreadable_total", event: SchedulerLog.recordUnreadable,
         "Records of push.schedule that cannot be read; each becomes a dead letter.")
     case .databaseRetries:
       .counter(
@@ -61,14 +60,12 @@ public enum SchedulerMetrics: Int, MetricTable {
           + " further is held by a program that reads the database in one long transaction.")
     case .rebuilds:
       .counter(
-        "martlet_scheduler_rebuilds_total",
-        event: SchedulerLog.databaseIncomplete,
+        "martlet_scheduler_rebuilds_total", event: SchedulerLog.databaseIncomplete,
         "Partitions that were read again from their first record because the database lacked a part."
       )
     case .writtenAgain:
       .counter(
-        "martlet_scheduler_written_again_total",
-        event: SchedulerLog.topicRecreated,
+        "martlet_scheduler_written_again_total", event: SchedulerLog.topicRecreated,
         "Entries of the database that were written to push.schedule again because that was made anew, or cut."
       )
     case .partitionsAssigned:
@@ -87,8 +84,7 @@ public enum SchedulerMetrics: Int, MetricTable {
         "Requests to users that are due and whose devices have not been looked up yet.")
     case .peopleFailing:
       .gauge(
-        "martlet_scheduler_people_failing",
-        event: SchedulerLog.usersUnknown,
+        "martlet_scheduler_people_failing", event: SchedulerLog.usersUnknown,
         "1 while the database of device tokens does not answer, or has not been filled by martlet-feedback."
       )
     case .lateTokens:
@@ -109,13 +105,11 @@ public enum SchedulerMetrics: Int, MetricTable {
         "Campaigns that stopped themselves, because of the outcomes of their pushes.")
     case .campaignsStartedAgain:
       .counter(
-        "martlet_scheduler_campaigns_started_again_total",
-        event: SchedulerLog.campaignNameUsed,
+        "martlet_scheduler_campaigns_started_again_total", event: SchedulerLog.campaignNameUsed,
         "Starts of campaigns with the name of one that exists; they change nothing.")
     case .withoutZone:
       .counter(
-        "martlet_scheduler_campaign_devices_without_zone_total",
-        event: SchedulerLog.zonesUnknown,
+        "martlet_scheduler_campaign_devices_without_zone_total", event: SchedulerLog.zonesUnknown,
         "Devices of campaigns by local time whose registration names a time zone that does not exist on this host, counted when"
           + " a campaign looks its zones up.")
     case .campaignState:

@@ -26,8 +26,7 @@ public enum SignerMetrics: Int, MetricTable {
     case .futureTokens: .counted(Self.foundTokens, "future")
     case .refusals:
       .counter(
-        "martlet_signer_refusals_total",
-        event: SignerLog.tokenRefused,
+        "martlet_signer_refusals_total", event: SignerLog.tokenRefused,
         "Requests of senders because APNs refused a provider token.")
     case .clockDifferenceSeconds:
       .gauge(

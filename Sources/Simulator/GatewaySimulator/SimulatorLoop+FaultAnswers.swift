@@ -53,8 +53,7 @@ extension SimulatorLoop {
       },
       topic: Array(push.topic ?? UnsafeRawBufferPointer(start: nil, count: 0)),
       pushType: push.pushType?.pushType(in: known.rules.pushTypes),
-      streamID: request.pointee.streamID,
-      headerListSize: request.pointee.headerListSize)
+      streamID: request.pointee.streamID, headerListSize: request.pointee.headerListSize)
     described.indexed = Self.indexed(request)
     return described
   }

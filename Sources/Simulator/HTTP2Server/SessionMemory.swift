@@ -26,8 +26,7 @@ final class SessionMemory {
     state.pointee.isOpening = true
     defer { state.pointee.isOpening = false }
     var memory = nghttp2_mem(
-      mem_user_data: state,
-      malloc: { size, state in State.of(state).pointee.allocate(size) },
+      mem_user_data: state, malloc: { size, state in State.of(state).pointee.allocate(size) },
       free: { block, state in State.of(state).pointee.free(block) },
       calloc: { count, size, state in State.of(state).pointee.allocateZeroed(count * size) },
       realloc: { block, size, state in State.of(state).pointee.reallocate(block, size) })

@@ -22,8 +22,7 @@ extension CampaignTests {
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     try fixture.start(
       Self.campaign(
-        "bad",
-        more: #","first":{"percent":1,"wait_seconds":0},"stop":{"rejected_percent":20}"#))
+        "bad", more: #","first":{"percent":1,"wait_seconds":0},"stop":{"rejected_percent":20}"#))
     Self.expectProgress(database, "bad") { $0.state == .trial }
     #expect(try #require(try Self.shown(database, "bad")).progress.addressed == 10)
     func receipt(_ outcome: String) -> String { Self.line("bad", Outcome(outcome.utf8.span)!) }

@@ -326,8 +326,7 @@ import Testing
     #expect(try answer(voip, universal) == nil)
     #expect(try answer(voip, single) == .badTopic)
     let location = try authority.issueClient(
-      bundleID: "com.example.app",
-      furtherTopics: [("com.example.app.location-query", "location")])
+      bundleID: "com.example.app", furtherTopics: [("com.example.app.location-query", "location")])
     let query = bare.with("apns-push-type", "location")
       .with("apns-topic", "com.example.app.location-query")
     #expect(try answer(query, location) == .invalidPushType)

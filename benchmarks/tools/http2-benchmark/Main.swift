@@ -70,8 +70,7 @@ final class Load {
 
   init(
     address: SocketAddress, serverName: String, roots: String, requests: Int, streams: Int,
-    connections count: Int, bodyCount: Int,
-    implementation: HTTP2Implementation
+    connections count: Int, bodyCount: Int, implementation: HTTP2Implementation
   ) throws {
     self.requests = requests
     self.streams = streams
