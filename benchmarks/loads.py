@@ -165,8 +165,6 @@ def flatness(name, values, rate):
         "after_warm_up_mib": base, "least_percent": round(100 * min(rest) / base - 100, 1),
         "most_percent": round(100 * max(rest) / base - 100, 1)}
     entry["flat"] = -10 <= entry["least_percent"] and entry["most_percent"] <= 10
-    # At most 200 for the plot.
-    entry["samples"] = values[::max(1, len(values) // 200)]
     log(f"{entry['name']}: {base} MiB, then {entry['least_percent']} to {entry['most_percent']} %")
     return entry
 

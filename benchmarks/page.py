@@ -32,7 +32,7 @@ def texts(root, folder, figures):
     if not (found and ended):
         raise SystemExit(f"benchmarks/pages: README.md has no place for the figures: {BEGIN} … {END}")
     place = (root / "benchmarks" / "readme.template").read_text()
-    shown = filled(place, figures) + readme_plots(folder, figures)
+    shown = filled(place, figures) + readme_plot(folder, figures)
     yield readme, before + BEGIN + "\n" + shown + END + after
 
 
@@ -133,19 +133,12 @@ def load(line):
     return f"load average {line['load_average']}"
 
 
-def drawn(folder, figures):
-    return [name for name in figures if (folder / f"{name}.svg").exists()]
-
-
-# The plots that are kept in git.
-SHOWN = ("scale",)
-
-
-def readme_plots(folder, figures):
-    """The plots of the README, as Markdown."""
-    names = [name for name in SHOWN if name in drawn(folder, figures)]
-    titles = {name: figures[name][0]["command"].split(" --")[0] for name in names}
-    return "".join(f"\n![{title}](benchmarks/results/{name}.svg)\n" for name, title in titles.items())
+def readme_plot(folder, figures):
+    """The plot of the README, as Markdown; nothing where it was not drawn."""
+    if "scale" not in figures or not (folder / "scale.svg").exists():
+        return ""
+    title = figures["scale"][0]["command"].split(" --")[0]
+    return f"\n![{title}](benchmarks/results/scale.svg)\n"
 
 
 def old_plots(folder, figures):

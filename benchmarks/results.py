@@ -135,8 +135,7 @@ def show(rows, run, as_json):
 
 def further(entry):
     """What a row says beside the usual columns."""
-    usual = {
-        "name", "cpu_us_per_notification", "ratio_to_h2load", "notifications_per_second", "resident_mib", "samples"}
+    usual = {"name", "cpu_us_per_notification", "ratio_to_h2load", "notifications_per_second", "resident_mib"}
     words = []
     for key, value in entry.items():
         if key in usual:
