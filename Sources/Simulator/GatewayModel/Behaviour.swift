@@ -38,11 +38,8 @@ public struct Behaviour: Sendable {
   /// nil if the behaviour is fixed.
   let access: Access?
 
-  init(
-    _ name: String, _ mark: Mark, _ kind: Kind, _ standard: String, _ access: Access,
-    _ meaning: String
-  ) {
-    (self.name, self.mark, self.kind, self.standard) = (name, mark, kind, standard)
+  init(_ name: String, _ mark: Mark, _ access: Access, _ meaning: String) {
+    (self.name, self.mark, kind, standard) = (name, mark, access.kind, access.read(GatewayRules()))
     (self.access, self.meaning) = (access, meaning)
   }
 
@@ -67,49 +64,56 @@ public struct Behaviour: Sendable {
 }
 
 extension Behaviour {
-  /// The value of a switch in the rules, as an operator writes it. What is written is of the behaviour's kind.
+  /// The value of a switch in the rules, as an operator writes it. What is written is of this kind.
   struct Access: Sendable {
+    let kind: Kind
     let read: @Sendable (GatewayRules) -> String
     let write: @Sendable (inout GatewayRules, String) throws(BehaviourError) -> Void
 
     static func flag(_ path: any WritableKeyPath<GatewayRules, Bool> & Sendable) -> Access {
-      Access(read: { "\($0[keyPath: path])" }, write: { $0[keyPath: path] = $1 == "true" })
+      Access(
+        kind: .boolean, read: { "\($0[keyPath: path])" },
+        write: { $0[keyPath: path] = $1 == "true" })
     }
 
     static func number<Number: FixedWidthInteger & Sendable>(
-      _ path: any WritableKeyPath<GatewayRules, Number> & Sendable
+      _ path: any WritableKeyPath<GatewayRules, Number> & Sendable, _ range: ClosedRange<Int>
     ) -> Access {
       Access(
-        read: { "\($0[keyPath: path])" },
+        kind: .count(range), read: { "\($0[keyPath: path])" },
         write: { $0[keyPath: path] = Number(clamping: Int($1) ?? 0) })
     }
 
     static func time(_ path: any WritableKeyPath<GatewayRules, Int64> & Sendable) -> Access {
       Access(
+        kind: .duration(0...31_557_600_000),
         read: { DurationText.text(milliseconds: $0[keyPath: path]) },
         write: { $0[keyPath: path] = DurationText.milliseconds(of: $1) ?? 0 })
     }
 
-    static func word<Word: RawRepresentable<String> & Sendable>(
+    static func word<Word: RawRepresentable<String> & CaseIterable & Sendable>(
       _ path: any WritableKeyPath<GatewayRules, Word> & Sendable
     ) -> Access {
       Access(
-        read: { $0[keyPath: path].rawValue },
+        kind: .choice(Word.allCases.map(\.rawValue)), read: { $0[keyPath: path].rawValue },
         write: { if let word = Word(rawValue: $1) { $0[keyPath: path] = word } })
     }
 
-    static func reason(_ path: any WritableKeyPath<GatewayRules, Reason> & Sendable) -> Access {
+    static func reason(
+      _ path: any WritableKeyPath<GatewayRules, Reason> & Sendable, _ names: [String]
+    ) -> Access {
       Access(
-        read: { $0[keyPath: path].name },
+        kind: .choice(names), read: { $0[keyPath: path].name },
         write: { if let reason = Reason($1) { $0[keyPath: path] = reason } })
     }
 
     static let registry = Access(
+      kind: .choice(["auto", "declared"]),
       read: { $0.acceptsUnknownTokens ? "auto" : "declared" },
       write: { $0.acceptsUnknownTokens = $1 == "auto" })
 
     static let checks = Access(
-      read: { PushCheck.text($0.checks) },
+      kind: .list, read: { PushCheck.text($0.checks) },
       write: { (rules, text) throws(BehaviourError) in rules.checks = try PushCheck.order(text) })
   }
 }
@@ -127,51 +131,46 @@ extension Behaviour {
     connection + providerTokens + certificates + requests + devices + channels
 
   private static let anyCount = 0...1_000_000_000
-  private static let anyTime: ClosedRange<Int64> = 0...31_557_600_000
 
   private static let connection: [Behaviour] = [
     .init(
-      "max-concurrent-streams", .observed, .count(1...1_000_000), "1000",
-      .number(\.maxConcurrentStreams),
+      "max-concurrent-streams", .observed, .number(\.maxConcurrentStreams, 1...1_000_000),
       "Requests that one connection may have open."),
     .init(
-      "priming", .documented, .boolean, "true", .flag(\.primes),
+      "priming", .documented, .flag(\.primes),
       "A connection without a certificate may have one request open until a valid provider token arrives."
     ),
     .init(
-      "priming-ends", .inferred, .choice(["success", "authenticated"]), "success",
-      .word(\.primingEnds),
+      "priming-ends", .inferred, .word(\.primingEnds),
       "What lifts that limit: a 200 or 410, or any answer to a request with a valid provider token."
     ),
     .init(
-      "throttle", .observed, .choice(["aggressive", "gradual", "off"]), "aggressive",
-      .word(\.throttle),
+      "throttle", .observed, .word(\.throttle),
       "After an error other than 410: one open request until the next 200; half as many after each error"
         + " and twice as many after each 200; or no change."),
     .init(
-      "error-limit", .inferred, .count(anyCount), "1000", .number(\.errorLimit),
+      "error-limit", .inferred, .number(\.errorLimit, anyCount),
       "Errors within a minute after which the connection gets a GOAWAY; 0 means never. Apple documents the"
         + " disconnection, but not the number."),
     .init(
-      "bad-token-weight", .inferred, .count(1...1_000_000), "5", .number(\.badTokenWeight),
+      "bad-token-weight", .inferred, .number(\.badTokenWeight, 1...1_000_000),
       "How many other errors one BadDeviceToken counts as. Apple documents that it weighs more."),
     .init(
-      "idle-timeout", .inferred, .duration(anyTime), "1h", .time(\.idleTimeout),
+      "idle-timeout", .inferred, .time(\.idleTimeout),
       "A connection without a request for this time is ended; 0s means never."),
     .init(
-      "idle-end", .observed, .choice(["goaway", "silent"]), "goaway", .word(\.idleEnd),
+      "idle-end", .observed, .word(\.idleEnd),
       "How an idle connection ends: a GOAWAY with IdleTimeout, or silence: nothing is read or answered."
     ),
     .init(
-      "goaway-form", .observed, .choice(["json", "text", "twice"]), "json", .word(\.goAwayForm),
+      "goaway-form", .observed, .word(\.goAwayForm),
       "Debug data of a GOAWAY: the reason as JSON, as plain text, or JSON and then a second frame without any."
     ),
     .init(
-      "settings-order", .inferred, .choice(["after", "before"]), "after", .word(\.settingsOrder),
+      "settings-order", .inferred, .word(\.settingsOrder),
       "SETTINGS with a changed stream limit go out after the answer that changed it, or before it."),
     .init(
-      "stream-above-limit", .observed, .choice(["reset", "goaway"]), "reset",
-      .word(\.streamAboveLimit),
+      "stream-above-limit", .observed, .word(\.streamAboveLimit),
       "A stream above the announced limit is reset with REFUSED_STREAM, and the next frame on it with STREAM_CLOSED"
         + " (reset); or the connection ends with a GOAWAY of that code, as with gateways of 2016 (goaway)."
     ),
@@ -180,15 +179,15 @@ extension Behaviour {
       "DATA or HEADERS on a stream that the client has ended, or that is closed, get RST_STREAM with STREAM_CLOSED"
         + " (RFC 9113 §5.1); on a stream that the gateway has reset they are ignored."),
     .init(
-      "connection-rate", .inferred, .count(anyCount), "0", .number(\.connectionRate),
+      "connection-rate", .inferred, .number(\.connectionRate, anyCount),
       "Connections per minute from one address; more are reset. 0 means no limit. Apple documents that it"
         + " treats rapid reconnecting as an attack."),
     .init(
-      "capacity", .inferred, .count(anyCount), "0", .number(\.capacity),
+      "capacity", .inferred, .number(\.capacity, anyCount),
       "Requests a second that the gateway works on, one after the other: further ones wait for their answers. 0 means no"
         + " limit."),
     .init(
-      "queue", .inferred, .count(anyCount), "100000", .number(\.queue),
+      "queue", .inferred, .number(\.queue, anyCount),
       "Requests that wait at most where there is a capacity; more are answered 503 ServiceUnavailable at once."
     ),
     .init(
@@ -217,26 +216,23 @@ extension Behaviour {
 
   private static let providerTokens: [Behaviour] = [
     .init(
-      "token-update-rule", .observed, .choice(["wedge", "token", "blackhole", "off"]), "wedge",
-      .word(\.tokenUpdateRule),
+      "token-update-rule", .observed, .word(\.tokenUpdateRule),
       "A new provider token too soon gets TooManyProviderTokenUpdates. Afterwards every request gets it until"
         + " the interval has passed (wedge), or only requests with the new token (token), or nothing is"
         + " answered (blackhole)."),
     .init(
-      "token-update-interval", .documented, .duration(anyTime), "20m", .time(\.tokenUpdateInterval),
+      "token-update-interval", .documented, .time(\.tokenUpdateInterval),
       "The shortest time between two provider tokens."),
     .init(
-      "token-update-scope", .observed, .choice(["connection", "team", "address"]), "connection",
-      .word(\.tokenUpdateScope),
+      "token-update-scope", .observed, .word(\.tokenUpdateScope),
       "Where tokens are compared: on one connection (documented), for a team on this gateway, or for a"
         + " client's address."),
     .init(
-      "expired-token", .observed, .choice(["wedge", "answer"]), "wedge", .word(\.expiredToken),
+      "expired-token", .observed, .word(\.expiredToken),
       "After ExpiredProviderToken the connection always gives that answer, or only to expired tokens."
     ),
     .init(
-      "provider-token-clock", .inferred, .choice(["gateway", "machine"]), "gateway",
-      .word(\.tokenClock),
+      "provider-token-clock", .inferred, .word(\.tokenClock),
       "The clock for the age of provider tokens and the time between two: the gateway's, which POST /clock/advance moves,"
         + " or the machine's, so that hours pass for devices alone."),
     .init(
@@ -244,74 +240,71 @@ extension Behaviour {
       "An older provider token gets ExpiredProviderToken; one dated more than an hour ahead is invalid"
         + " (inferred)."),
     .init(
-      "provider-token-form", .observed, .choice(["lenient", "strict"]), "lenient",
-      .word(\.providerTokenForm),
+      "provider-token-form", .observed, .word(\.providerTokenForm),
       "Lenient takes signatures in DER, base64 with padding, `Bearer`, and an `iat` as a text or with a"
         + " fraction, too; strict only what is documented."),
     .init(
-      "key-binding", .documented, .boolean, "true", .flag(\.bindsKeys),
+      "key-binding", .documented, .flag(\.bindsKeys),
       "A key that is not related to the connection's first one gets UnrelatedKeyIdInToken."),
     .init(
       "team-binding", .observed, fixed: "InvalidProviderToken",
       "The answer to a provider token of a different team than the connection's first one."),
     .init(
-      "revoked-key", .documented, .choice(["Forbidden", "InvalidProviderToken"]), "Forbidden",
-      .reason(\.revokedKey),
+      "revoked-key", .documented, .reason(\.revokedKey, ["Forbidden", "InvalidProviderToken"]),
       "The answer to a provider token of a revoked key."),
     .init(
       "key-environment-reason", .documented,
-      .choice(["BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken"]),
-      "BadEnvironmentKeyIdInToken", .reason(\.keyEnvironmentReason),
+      .reason(\.keyEnvironmentReason, ["BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken"]),
       "The spelling of the answer to a key of the other environment; clients' lists have the second."
     ),
     .init(
-      "foreign-topic", .inferred, .choice(["TopicDisallowed", "InvalidProviderToken"]),
-      "TopicDisallowed", .reason(\.foreignTopic), "The answer to a topic that the key may not use."),
+      "foreign-topic", .inferred,
+      .reason(\.foreignTopic, ["TopicDisallowed", "InvalidProviderToken"]),
+      "The answer to a topic that the key may not use."),
     .init(
-      "topic-snapshot", .documented, .boolean, "true", .flag(\.snapshotsTopics),
+      "topic-snapshot", .documented, .flag(\.snapshotsTopics),
       "A connection knows the topics that its key had at the first push; later topics need a new connection."
     ),
   ]
 
   private static let certificates: [Behaviour] = [
     .init(
-      "bad-certificate", .observed, .choice(["goaway", "status", "alert"]), "goaway",
-      .word(\.badCertificate),
+      "bad-certificate", .observed, .word(\.badCertificate),
       "An expired or foreign client certificate, or one of the other environment: GOAWAY with last stream"
         + " 0, a 403 to each request, or (not for the environment) a TLS alert."),
     .init(
       "revoked certificate", .documented, fixed: "TLS alert",
       "A client certificate that PUT /certs revoked is refused in the handshake."),
     .init(
-      "certificate-topic", .documented, .choice(["BadTopic", "TopicDisallowed"]), "BadTopic",
-      .reason(\.certificateTopic),
+      "certificate-topic", .documented,
+      .reason(\.certificateTopic, ["BadTopic", "TopicDisallowed"]),
       "The answer to a topic that the certificate does not list."),
   ]
 
   private static let requests: [Behaviour] = [
     .init(
-      "checks", .inferred, .list, PushCheck.text(PushCheck.standardOrder), .checks,
+      "checks", .inferred, .checks,
       "The checks of a device push in their order; checks that are left out are not made."),
     .init(
-      "apns-id-form", .inferred, .choice(["lenient", "strict"]), "lenient", .word(\.identifierForm),
+      "apns-id-form", .inferred, .word(\.identifierForm),
       "Lenient takes an apns-id in capitals, too."),
     .init(
-      "made-apns-id", .inferred, .choice(["upper", "lower"]), "upper", .word(\.madeIdentifier),
+      "made-apns-id", .inferred, .word(\.madeIdentifier),
       "The case of an apns-id that the gateway generates; a given one is echoed byte for byte."),
     .init(
-      "json-check", .inferred, .choice(["off", "lenient", "strict"]), "lenient", .word(\.jsonCheck),
+      "json-check", .inferred, .word(\.jsonCheck),
       "Lenient accepts a body that is not a JSON object and marks it in GET /requests; strict answers"
         + " PayloadEmpty, and InvalidPushType when body and push type do not fit."),
     .init(
-      "token-rate", .inferred, .count(anyCount), "0", .number(\.tokenRate),
+      "token-rate", .inferred, .number(\.tokenRate, anyCount),
       "Pushes per second to one device token; more get TooManyRequests. 0 means no limit. Apple documents that"
         + " there is a limit."),
     .init(
-      "content-type", .observed, .choice(["none", "json"]), "none", .word(\.contentType),
+      "content-type", .observed, .word(\.contentType),
       "Whether a refusal has content-type application/json. Published captures show only :status and apns-id."
     ),
     .init(
-      "date", .inferred, .choice(["none", "errors", "always"]), "none", .word(\.datedAnswers),
+      "date", .inferred, .word(\.datedAnswers),
       "Which answers carry a date header with the gateway's time. Apple documents none; a proxy on the way may add it."
     ),
     .init(
@@ -322,61 +315,57 @@ extension Behaviour {
 
   private static let devices: [Behaviour] = [
     .init(
-      "registry", .inferred, .choice(["auto", "declared"]), "auto", .registry,
+      "registry", .inferred, .registry,
       "auto: a device token that was not declared is active; declared: it is bad."),
     .init(
-      "shortest-device-token", .inferred, .count(2...512), "64", .number(\.shortestDeviceToken),
+      "shortest-device-token", .inferred, .number(\.shortestDeviceToken, 2...512),
       "The fewest digits of a device token that was not declared; fewer get BadDeviceToken. Apple names no"
         + " length; no token shorter than 32 bytes is known."),
     .init(
-      "stored-notifications", .documented, .choice(["one", "per-collapse-id"]), "one",
-      .word(\.storedNotifications),
+      "stored-notifications", .documented, .word(\.storedNotifications),
       "For a device that is offline, one notification per app is stored, or one for each of its collapse ids:"
         + " Apple's pages disagree."),
     .init(
-      "absent-expiration", .documented, .choice(["policy", "once"]), "policy",
-      .word(\.absentExpiration),
+      "absent-expiration", .documented, .word(\.absentExpiration),
       "A notification without apns-expiration is stored, for 30 days, or tried once: Apple's pages disagree."
     ),
     .init(
       "storage", .documented, fixed: "30 days",
       "A notification is stored for at most 30 days; one with expiration 0 is never stored."),
     .init(
-      "gone-liveactivity", .observed, .choice(["declared", "ExpiredToken"]), "declared",
-      .word(\.goneLiveActivity),
+      "gone-liveactivity", .observed, .word(\.goneLiveActivity),
       "The reason of the 410 to a Live Activity's token: that which was declared, or always ExpiredToken."
     ),
     .init(
-      "store-keeps-older", .documented, .count(0...100), "0", .number(\.storeKeepsOlder),
+      "store-keeps-older", .documented, .number(\.storeKeepsOlder, 0...100),
       "How often, in percent, the stored notification wins over a newer one. Apple documents that this"
         + " happens, but not how often."),
     .init(
-      "background-budget", .documented, .count(0...1_000_000), "0", .number(\.backgroundBudget),
+      "background-budget", .documented, .number(\.backgroundBudget, 0...1_000_000),
       "Background pushes an hour that a device takes of an app; it drops further ones, and nobody is told. 0 means any"
         + " number. Apple documents two or three an hour."),
     .init(
-      "live-activity-budget", .documented, .count(0...1_000_000), "0",
-      .number(\.liveActivityBudget),
+      "live-activity-budget", .documented, .number(\.liveActivityBudget, 0...1_000_000),
       "Pushes with priority 10 an hour to one Live Activity that its device shows; it drops further ones, and nobody is"
         + " told. 0 means any number. Apple documents that there is a budget, which priority 5 does not use, but no number."
     ),
     .init(
-      "push-to-start-budget", .inferred, .count(0...1_000_000), "0", .number(\.pushToStartBudget),
+      "push-to-start-budget", .inferred, .number(\.pushToStartBudget, 0...1_000_000),
       "Live Activities an hour that pushes start with one push-to-start token; the device drops further starts. 0 means any"
         + " number."),
     .init(
-      "activity-lifetime", .documented, .duration(anyTime), "8h", .time(\.activityLifetime),
+      "activity-lifetime", .documented, .time(\.activityLifetime),
       "The time after which the system ends a Live Activity: GET /delivered marks later updates. It begins with the first"
         + " push to its token. 0s means never."),
     .init(
-      "gone-delay", .inferred, .duration(anyTime), "0s", .time(\.goneDelay),
+      "gone-delay", .inferred, .time(\.goneDelay),
       "The time from the removal of an app to the first 410; until then pushes are accepted and lost. Apple documents that"
         + " the answer comes some time after the removal, but not when."),
   ]
 
   private static let channels: [Behaviour] = [
     .init(
-      "channel-limit", .documented, .count(0...1_000_000), "10000", .number(\.channelLimit),
+      "channel-limit", .documented, .number(\.channelLimit, 0...1_000_000),
       "Channels of one app in one environment; the next gets CannotCreateChannelConfig."),
     .init(
       "channel storage", .documented, fixed: "one, 8 hours",

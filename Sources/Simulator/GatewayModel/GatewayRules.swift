@@ -4,40 +4,40 @@ import Settings
 
 /// The current values of the gateway's behaviours.
 public struct GatewayRules: Sendable, Equatable {
-  public enum PrimingEnd: String, Sendable { case success, authenticated }
-  public enum Throttle: String, Sendable { case aggressive, gradual, off }
-  public enum IdleEnd: String, Sendable {
+  public enum PrimingEnd: String, Sendable, CaseIterable { case success, authenticated }
+  public enum Throttle: String, Sendable, CaseIterable { case aggressive, gradual, off }
+  public enum IdleEnd: String, Sendable, CaseIterable {
     case goAway = "goaway"
     case silent
   }
-  public enum GoAwayForm: String, Sendable { case json, text, twice }
-  public enum TokenUpdateRule: String, Sendable { case wedge, token, blackhole, off }
-  public enum TokenUpdateScope: String, Sendable { case connection, team, address }
-  public enum ExpiredToken: String, Sendable { case wedge, answer }
-  public enum TokenClock: String, Sendable { case gateway, machine }
-  public enum Form: String, Sendable { case lenient, strict }
-  public enum BadCertificate: String, Sendable {
+  public enum GoAwayForm: String, Sendable, CaseIterable { case json, text, twice }
+  public enum TokenUpdateRule: String, Sendable, CaseIterable { case wedge, token, blackhole, off }
+  public enum TokenUpdateScope: String, Sendable, CaseIterable { case connection, team, address }
+  public enum ExpiredToken: String, Sendable, CaseIterable { case wedge, answer }
+  public enum TokenClock: String, Sendable, CaseIterable { case gateway, machine }
+  public enum Form: String, Sendable, CaseIterable { case lenient, strict }
+  public enum BadCertificate: String, Sendable, CaseIterable {
     case goAway = "goaway"
     case status, alert
   }
-  public enum IdentifierCase: String, Sendable { case upper, lower }
-  public enum DatedAnswers: String, Sendable { case none, errors, always }
-  public enum ContentType: String, Sendable { case none, json }
-  public enum SettingsOrder: String, Sendable { case after, before }
-  public enum StreamAboveLimit: String, Sendable {
+  public enum IdentifierCase: String, Sendable, CaseIterable { case upper, lower }
+  public enum DatedAnswers: String, Sendable, CaseIterable { case none, errors, always }
+  public enum ContentType: String, Sendable, CaseIterable { case none, json }
+  public enum SettingsOrder: String, Sendable, CaseIterable { case after, before }
+  public enum StreamAboveLimit: String, Sendable, CaseIterable {
     case reset
     case goAway = "goaway"
   }
-  public enum StoredNotifications: String, Sendable {
+  public enum StoredNotifications: String, Sendable, CaseIterable {
     case one
     case perCollapseID = "per-collapse-id"
   }
-  public enum AbsentExpiration: String, Sendable { case policy, once }
-  public enum GoneLiveActivity: String, Sendable {
+  public enum AbsentExpiration: String, Sendable, CaseIterable { case policy, once }
+  public enum GoneLiveActivity: String, Sendable, CaseIterable {
     case declared
     case expiredToken = "ExpiredToken"
   }
-  public enum JSONCheck: String, Sendable { case off, lenient, strict }
+  public enum JSONCheck: String, Sendable, CaseIterable { case off, lenient, strict }
 
   public var maxConcurrentStreams: UInt32 = 1_000
   public var primes = true
