@@ -172,7 +172,7 @@ import Testing
     _ = try gateway.admin("POST", "/clock/advance", #"{"by":"61m"}"#)
     try forgotten.wait { try gateway.json("/counters")["forgotten"]?.int == 1 }
     let lost = forgotten.begin(forgotten.push)
-    try forgotten.turn(milliseconds: 100)
+    try forgotten.pass(milliseconds: 100)
     #expect(lost.pointee.fate == .pending)
     #expect(!forgotten.connection.isClosed)
   }

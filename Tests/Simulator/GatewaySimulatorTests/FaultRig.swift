@@ -41,8 +41,7 @@ final class FaultRig {
   /// How often each rule fired.
   var fired: [Int64] {
     get throws {
-      let report = try JSONDocument(try gateway.admin("GET", "/faults")).root
-      return (report["rules"]?.array ?? []).compactMap { $0["fired"]?.int }
+      try (gateway.json("/faults")["rules"]?.array ?? []).compactMap { $0["fired"]?.int }
     }
   }
 
@@ -69,9 +68,7 @@ final class FaultRig {
   /// The statuses of the requests that the gateway recorded.
   var recorded: [Int64] {
     get throws {
-      try gateway.admin("GET", "/requests").split(separator: "\n").compactMap {
-        try JSONDocument(String($0)).root["status"]?.int
-      }
+      try gateway.jsonLines("/requests").compactMap { $0["status"]?.int }
     }
   }
 }

@@ -235,7 +235,7 @@ import Testing
       "[{\"id\":\"any_answer\",\"name\":\"one\",\"status\":500,\"when\":{\"nth\":1}}]")
     let client = try rig.client()
     #expect(try client.send(client.push).status == 500)
-    let report = try JSONDocument(try rig.gateway.admin("GET", "/faults")).root
+    let report = try rig.gateway.json("/faults")
     #expect(report["seed"]?.int == 1)
     let rule = try #require(report["rules"]?.array?.first)
     #expect(rule["id"]?.string == "any_answer")

@@ -10,7 +10,7 @@ import Testing
   /// What becomes of a client that trusts the authority of the rig's faults if there is one.
   private func refusal(_ tls: String) throws -> ConnectionFailure {
     let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"\(tls)\"}]")
-    let report = try JSONDocument(try rig.gateway.admin("GET", "/faults")).root
+    let report = try rig.gateway.json("/faults")
     let root = report["root"]?.string.map { Array($0.utf8) }
     let client = try rig.client(roots: root, expectsSettings: false)
     try client.wait { client.connection.isClosed }

@@ -135,11 +135,7 @@ final class GatewayClient {
   }
 
   /// The words of the GOAWAY frames that came.
-  var farewells: [String] {
-    notices.compactMap {
-      if case .goAway(_, _, let debug) = $0 { String(decoding: debug, as: UTF8.self) } else { nil }
-    }
-  }
+  var farewells: [String] { goAways.map(\.debug) }
 
   deinit {
     connection.close()
@@ -165,11 +161,7 @@ final class GatewayClient {
   }
 
   /// Sends a push and does not wait for its answer.
-  func begin(_ push: PushText) -> UnsafeMutablePointer<Exchange> {
-    let exchange = submit(push)
-    connection.flush()
-    return exchange
-  }
+  func begin(_ push: PushText) -> UnsafeMutablePointer<Exchange> { begin(push, times: 1)[0] }
 
   /// Sends so many with one write, so that the gateway has all of them before it answers the first.
   func begin(_ push: PushText, times count: Int) -> [UnsafeMutablePointer<Exchange>] {
@@ -197,7 +189,7 @@ final class GatewayClient {
     return exchange
   }
 
-  /// Turns the connection for a while.
+  /// Turns the connection for a while, whatever happens.
   func pass(milliseconds: UInt64) throws {
     let end = MonotonicClock.milliseconds() + milliseconds
     try wait { MonotonicClock.milliseconds() >= end }
@@ -218,12 +210,6 @@ final class GatewayClient {
       notices += connection.drainNotices()
     }
     notices += connection.drainNotices()
-  }
-
-  /// Turns the connection for a while, whatever happens.
-  func turn(milliseconds: UInt64) throws {
-    let end = MonotonicClock.milliseconds() + milliseconds
-    try wait { MonotonicClock.milliseconds() >= end }
   }
 
   private func keep(_ text: String) -> UnsafeRawBufferPointer {

@@ -59,14 +59,14 @@ import Testing
     #expect(record["status"]?.int == 410)
     #expect(record["reason"]?.string == "Unregistered")
     #expect(try JSONDocument(String(lines[1])).root["status"]?.int == 200)
-    let counters = try JSONDocument(try gateway.admin("GET", "/counters")).root
+    let counters = try gateway.json("/counters")
     #expect(counters["requests"]?.int == 2)
     #expect(counters["accepted"]?.int == 1)
     #expect(counters["reasons"]?["Unregistered"]?.int == 1)
     _ = try gateway.admin("POST", "/reset")
     #expect(try gateway.admin("GET", "/requests") == "")
     #expect(try client.send(path).status == 200)
-    let reset = try JSONDocument(try gateway.admin("GET", "/counters")).root
+    let reset = try gateway.json("/counters")
     #expect(reset["requests"]?.int == 1)
   }
 
@@ -116,7 +116,7 @@ import Testing
     let client = try GatewayClient(gateway)
     for _ in 0..<5 { _ = try client.send(client.push) }
     #expect(try gateway.admin("GET", "/requests").split(separator: "\n").count == 2)
-    let counters = try JSONDocument(try gateway.admin("GET", "/counters")).root
+    let counters = try gateway.json("/counters")
     #expect(counters["records_dropped"]?.int == 3)
   }
 
