@@ -205,7 +205,7 @@ public final class FileStorage: LogStorage {
   /// - Parameter torn: The byte from which the journal cannot be read: segments of unknown topics may be somebody's then.
   private func restoreSegments(_ node: inout Node, _ now: Moment, torn: Int?) throws(SystemError) {
     let known = Set(node.logs)
-    let all = names().compactMap(Self.segment)
+    let all = File.names(in: folder).compactMap(Self.segment)
     let unknown = all.filter { !known.contains($0.log) }
     if let torn, !unknown.isEmpty { throw Self.unreadable(folder + "/journal", at: torn) }
     for segment in unknown { remove(segment) }
@@ -234,19 +234,6 @@ public final class FileStorage: LogStorage {
         }
       }
     }
-  }
-
-  private func names() -> [String] {
-    guard let handle = opendir(folder) else { return [] }
-    defer { closedir(handle) }
-    var names: [String] = []
-    while let entry = readdir(handle) {
-      names.append(
-        withUnsafePointer(to: &entry.pointee.d_name) {
-          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-        })
-    }
-    return names
   }
 
   /// The batches of a segment; in the last one, which may be torn, the checksums are verified.

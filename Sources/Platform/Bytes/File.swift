@@ -154,4 +154,25 @@ public enum File {
   public static func remove(_ path: String) throws(SystemError) {
     if unlink(path) != 0 && errno != ENOENT { throw .last("cannot remove \(path)") }
   }
+
+  /// The names of what is in a folder, in no order; none when it cannot be read.
+  public static func names(in folder: String) -> [String] {
+    guard let handle = opendir(folder) else { return [] }
+    defer { closedir(handle) }
+    var names: [String] = []
+    while let entry = readdir(handle) {
+      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name != "." && name != ".." { names.append(name) }
+    }
+    return names
+  }
+
+  /// Removes a folder and its contents; links are removed, not followed. What cannot be removed is left.
+  public static func removeTree(_ path: String) {
+    guard unlink(path) != 0, errno == EISDIR else { return }
+    for name in names(in: path) { removeTree("\(path)/\(name)") }
+    rmdir(path)
+  }
 }

@@ -133,7 +133,7 @@ struct ScenarioSetup {
   }
 
   /// Deletes the folder.
-  func remove() { ScratchFolder.remove(folder) }
+  func remove() { File.removeTree(folder) }
 
   /// Deletes this run's topics from the cluster.
   func removeTopics() {

@@ -21,15 +21,8 @@ import Testing
 
   /// Files by their versions, the oldest first.
   private static func files() throws -> [String] {
-    let folder = try #require(opendir(Self.folder))
-    defer { closedir(folder) }
-    var names: [String] = []
-    while let entry = readdir(folder) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if name.hasSuffix(".jsonl") { names.append(name) }
-    }
+    let names = File.names(in: folder).filter { $0.hasSuffix(".jsonl") }
+    try #require(!names.isEmpty)
     return names.sorted { version($0).lexicographicallyPrecedes(version($1)) }
   }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Glibc
 import Testing
 
 /// The kept inputs of the fuzz targets, without a fuzzer: what was found once stays found.
@@ -10,16 +9,7 @@ import Testing
 
   /// Names of the files in a folder, sorted.
   static func files(_ folder: String) -> [String] {
-    guard let handle = opendir(folder) else { return [] }
-    defer { closedir(handle) }
-    var names: [String] = []
-    while let entry = readdir(handle) {
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      if !name.hasPrefix(".") { names.append(name) }
-    }
-    return names.sorted()
+    File.names(in: folder).filter { !$0.hasPrefix(".") }.sorted()
   }
 
   @Test(arguments: FuzzTarget.all().map(\.name))

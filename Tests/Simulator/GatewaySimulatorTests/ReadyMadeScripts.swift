@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Glibc
 import Testing
 
 /// The fault scripts of `deploy/faults`.
@@ -11,15 +10,8 @@ enum ReadyMadeScripts {
   /// Their paths.
   static func names() throws -> [String] {
     let folder = "\(repository)/deploy/faults"
-    let open = try #require(opendir(folder))
-    defer { closedir(open) }
-    var names: [String] = []
-    while let entry = readdir(open) {
-      let name = withUnsafeBytes(of: entry.pointee.d_name) { bytes in
-        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      if name.hasSuffix(".json") { names.append("\(folder)/\(name)") }
-    }
-    return names.sorted()
+    let names = File.names(in: folder).filter { $0.hasSuffix(".json") }
+    try #require(!names.isEmpty)
+    return names.sorted().map { "\(folder)/\($0)" }
   }
 }

@@ -24,13 +24,8 @@ enum ListeningSockets {
   /// The inode numbers of a process's open sockets: descriptors are links to `socket:[12345]`.
   private static func inodes(of pid: Int32) -> Set<String> {
     let path = "/proc/\(pid)/fd"
-    guard let folder = opendir(path) else { return [] }
-    defer { closedir(folder) }
     var found: Set<String> = []
-    while let entry = readdir(folder) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
+    for name in File.names(in: path) {
       var target = [UInt8](repeating: 0, count: 64)
       let count = target.withUnsafeMutableBytes {
         readlink("\(path)/\(name)", $0.baseAddress!.assumingMemoryBound(to: CChar.self), $0.count)

@@ -36,12 +36,7 @@ extension BuiltProgram {
   public func child(_ name: String, _ command: String? = nil) -> Int32? {
     let tasks = "/proc/\(pid)/task"
     var found: Int32?
-    guard let folder = opendir(tasks) else { return nil }
-    defer { closedir(folder) }
-    while let entry = readdir(folder) {
-      let task = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
+    for task in File.names(in: tasks) {
       guard let list = try? File.read("\(tasks)/\(task)/children") else { continue }
       for text in list.split(separator: 32) {
         guard let pid = Int32(String(decoding: text, as: UTF8.self)) else { continue }

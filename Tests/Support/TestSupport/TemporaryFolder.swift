@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import Glibc
 
 /// A folder that is deleted, with its contents, when the value is released.
@@ -13,22 +14,7 @@ public final class TemporaryFolder {
     path = template.withUnsafeBufferPointer { String(cString: $0.baseAddress!) }
   }
 
-  deinit { Self.remove(path) }
-
-  private static func remove(_ path: String) {
-    // The folder is opened without following links, so that nothing outside of it is touched.
-    let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
-    if descriptor >= 0, let folder = fdopendir(descriptor) {
-      while let entry = readdir(folder) {
-        let name = withUnsafePointer(to: &entry.pointee.d_name) {
-          $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-        }
-        if name != "." && name != ".." { remove(path + "/" + name) }
-      }
-      closedir(folder)
-    }
-    _ = Glibc.remove(path)
-  }
+  deinit { File.removeTree(path) }
 
   /// The path of a file in the folder.
   public func file(_ name: String) -> String { path + "/" + name }

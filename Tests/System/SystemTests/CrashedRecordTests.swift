@@ -110,18 +110,10 @@ import Testing
   /// The thread of a process whose name begins so.
   private func thread(_ pid: Int32, _ name: String?) -> Int32? {
     guard let name else { return pid }
-    guard let folder = opendir("/proc/\(pid)/task") else { return nil }
-    defer { closedir(folder) }
-    while let entry = readdir(folder) {
-      let number = withUnsafeBytes(of: entry.pointee.d_name) {
-        Int32(String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self))
-      }
-      guard let number, let text = try? File.read("/proc/\(pid)/task/\(number)/comm") else {
-        continue
-      }
-      if String(decoding: text, as: UTF8.self).hasPrefix(name) { return number }
+    return File.names(in: "/proc/\(pid)/task").compactMap { Int32($0) }.first {
+      let text = (try? File.read("/proc/\(pid)/task/\($0)/comm")) ?? []
+      return String(decoding: text, as: UTF8.self).hasPrefix(name)
     }
-    return nil
   }
 
   /// Sends a fault to one thread of another process, for which the C library's header has no declaration here.

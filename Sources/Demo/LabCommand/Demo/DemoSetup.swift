@@ -33,7 +33,7 @@ struct DemoSetup {
         LabLog.requestsGenerated, ["requests": "\(settings.requests)", "seed": "\(settings.seed)"])
     }
     do { (names, created) = try Self.topics(settings, context) } catch {
-      ScratchFolder.remove(folder)
+      File.removeTree(folder)
       throw error
     }
   }
@@ -85,7 +85,7 @@ struct DemoSetup {
   /// Deletes the folder and the topics; says so if topics are left.
   func remove(_ context: ServiceContext) {
     if let created { Self.delete(names, created, context) }
-    ScratchFolder.remove(folder)
+    File.removeTree(folder)
   }
 
   private static func delete(
