@@ -61,7 +61,7 @@ public struct Group: Sendable {
       [
         .init(
           connection: joining.connection,
-          body: ["Error": .number(error.rawValue), "MemberId": .text(id ?? joining.member)])
+          body: ["Error": .error(error), "MemberId": .text(id ?? joining.member)])
       ]
     }
     if state != .empty {
@@ -394,6 +394,6 @@ public struct Group: Sendable {
 
 extension Group.Reply {
   static func error(_ error: ErrorCode, _ connection: ConnectionID) -> Self {
-    .init(connection: connection, body: ["Error": .number(error.rawValue)])
+    .init(connection: connection, body: ["Error": .error(error)])
   }
 }

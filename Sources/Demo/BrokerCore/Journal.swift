@@ -69,9 +69,7 @@ public enum Journal {
   static func start(_ log: LogID, _ offset: Int64) -> [UInt8] {
     entry(
       .start,
-      [
-        "Number": .number(log.topic), "Index": .number(log.partition), "Offset": .number(offset),
-      ])
+      ["Number": .number(log.topic), "Index": .number(log.partition), "Offset": .number(offset)])
   }
 
   static func cluster(_ id: String) -> [UInt8] { entry(.cluster, ["Group": .text(id)]) }

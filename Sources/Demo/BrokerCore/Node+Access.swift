@@ -30,16 +30,14 @@ extension Node {
       // After version 0, tokens come without requests around them. librdkafka checks for it and uses version 1.
       let error: ErrorCode =
         request.version == 0 ? .unsupportedVersion : isKnown ? .none : .unsupportedSaslMechanism
-      let body: Value = [
-        "Error": .number(error.rawValue), "Mechanisms": [.text(Self.mechanism)],
-      ]
+      let body: Value = ["Error": .error(error), "Mechanisms": [.text(Self.mechanism)]]
       guard error == .none else { return .farewell(body) }
       sessions[connection] = .chosen
       return .answer(body)
     case (36, .chosen):
       guard let user = access.user(token: request.body["Bytes"].bytes) else {
         return .farewell([
-          "Error": .number(ErrorCode.saslAuthenticationFailed.rawValue),
+          "Error": .error(.saslAuthenticationFailed),
           "Message": "Authentication failed: Invalid username or password",
         ])
       }

@@ -19,7 +19,7 @@ extension Node {
       let settings = type == 2 ? topics[name]?.settings : TopicSettings()
       guard let settings, type == 2 || (type == 4 && isBroker(name)) else {
         let error = type == 2 ? ErrorCode.unknownTopicOrPartition : .invalidRequest
-        return ["Error": .number(error.rawValue), "Type": asked["Type"], "Name": .text(name)]
+        return ["Error": .error(error), "Type": asked["Type"], "Name": .text(name)]
       }
       let wanted = asked["Keys"].isNull ? nil : Set(asked["Keys"].list.map(\.text))
       var configs: [Value] = []
@@ -81,7 +81,7 @@ extension Node {
         asked, isIncremental: isIncremental, isTrial: request["ValidateOnly"].isTrue, storage)
       answers.append([
         "Type": asked["Type"], "Name": asked["Name"],
-        "Error": .number((problem?.0 ?? .none).rawValue), "Message": .optional(problem?.1),
+        "Error": .error(problem?.0 ?? .none), "Message": .optional(problem?.1),
       ])
     }
     return ["Results": .list(answers)]

@@ -7,7 +7,7 @@ extension Node {
   ) -> Outcome {
     // Fetch sessions are not supported: every request names all its partitions.
     guard request["SessionId"].int == 0 || request["SessionEpoch"] == -1 else {
-      return .answer(["SessionError": .number(ErrorCode.fetchSessionNotFound.rawValue)])
+      return .answer(["SessionError": .error(.fetchSessionNotFound)])
     }
     var available = 0
     var isBroken = false
@@ -93,7 +93,7 @@ extension Node {
   private func fetchRefusal(_ asked: Value, _ error: ErrorCode, _ topic: Topic?) -> Value {
     var answer: [Value.Field] = [
       .init(name: "Index", value: asked["Index"]),
-      .init(name: "Error", value: .number(error.rawValue)),
+      .init(name: "Error", value: .error(error)),
     ]
     let index = Int(asked["Index"].int32)
     if let topic, topic.has(asked["Index"].int32) {

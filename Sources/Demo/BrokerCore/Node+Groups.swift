@@ -15,16 +15,16 @@ extension Node {
       // The only error after which clients do not retry.
       guard request["KeyType"].int == 0 else {
         return [
-          "Key": .text(key), "Error": .number(ErrorCode.transactionalIDNotAuthorized.rawValue),
+          "Key": .text(key), "Error": .error(.transactionalIDNotAuthorized),
           "Message": "this broker has no transactions",
         ]
       }
       guard may(caller, .describe, .group(key)) else {
-        return ["Key": .text(key), "Error": .number(ErrorCode.groupNotAuthorized.rawValue)]
+        return ["Key": .text(key), "Error": .error(.groupNotAuthorized)]
       }
       let number = coordinator(key.exact)
       guard let broker = brokers.first(where: { $0.id == number }) else {
-        return ["Key": .text(key), "Error": .number(ErrorCode.coordinatorNotAvailable.rawValue)]
+        return ["Key": .text(key), "Error": .error(.coordinatorNotAvailable)]
       }
       return [
         "Key": .text(key), "NodeId": .number(broker.id), "Host": .text(broker.host),
@@ -90,14 +90,14 @@ extension Node {
       ?? groups[name]?.heartbeat(
         member: request["MemberId"].text, instance: request["InstanceId"].optionalText,
         generation: request["Generation"].int32, now: now.ticks) ?? .unknownMember
-    return ["Error": .number(error.rawValue)]
+    return ["Error": .error(error)]
   }
 
   mutating func leave(
     _ request: Value, _ version: Int16, _ caller: Caller, _ now: Moment
   ) -> Value {
     let name = request["GroupId"].text.exact
-    if let error = problem(name, caller) { return ["Error": .number(error.rawValue)] }
+    if let error = problem(name, caller) { return ["Error": .error(error)] }
     let leaving: [Value] =
       version >= 3 ? request["Members"].list : [["MemberId": request["MemberId"]]]
     var answers: [Value] = []
@@ -111,10 +111,10 @@ extension Node {
       last = result.error
       answers.append([
         "MemberId": .text(id), "InstanceId": .optional(instance),
-        "MemberError": .number(result.error.rawValue),
+        "MemberError": .error(result.error),
       ])
     }
-    if version < 3 { return ["Error": .number(last.rawValue)] }
+    if version < 3 { return ["Error": .error(last)] }
     return ["Members": .list(answers)]
   }
 
@@ -135,7 +135,7 @@ extension Node {
       let partitions: [Value] = topic["Partitions"].list.map { asked in
         let partition = TopicPartition(topic["Name"].text, asked["Index"].int32)
         let error = refusal ?? commit(name, partition, asked, storage)
-        return ["Index": asked["Index"], "Error": .number(error.rawValue)]
+        return ["Index": asked["Index"], "Error": .error(error)]
       }
       answers.append(["Name": topic["Name"], "Partitions": .list(partitions)])
     }
@@ -174,7 +174,7 @@ extension Node {
     let name = asked["GroupId"].text.exact
     let isAllowed = may(caller, .describe, .group(name.text))
     if let error = isAllowed ? problem(name, caller) : .groupNotAuthorized {
-      return ["GroupId": .text(name.text), "Error": .number(error.rawValue), "Topics": []]
+      return ["GroupId": .text(name.text), "Error": .error(error), "Topics": []]
     }
     let offsets = groups[name]?.offsets ?? [:]
     func isVisible(_ topic: String) -> Bool { may(caller, .describe, .topic(topic)) }
@@ -186,7 +186,7 @@ extension Node {
         return [
           "Index": .number(index), "Offset": .number(found?.offset ?? -1),
           "LeaderEpoch": .number(found?.epoch ?? -1), "Metadata": .text(found?.metadata ?? ""),
-          "PartitionError": .number(error.rawValue),
+          "PartitionError": .error(error),
         ]
       }
       return ["Name": .text(topic), "Partitions": .list(entries)]
@@ -206,9 +206,7 @@ extension Node {
 
   mutating func deleteOffsets(_ request: Value, _ storage: any LogStorage) -> Value {
     let name = request["GroupId"].text.exact
-    guard let group = groups[name] else {
-      return ["Error": .number(ErrorCode.groupNotFound.rawValue)]
-    }
+    guard let group = groups[name] else { return ["Error": .error(.groupNotFound)] }
     // The members know which topics are read: while there are any, no offset is deleted.
     let isFree = group.state == .empty
     var topics: [Value] = []
@@ -216,7 +214,7 @@ extension Node {
       let partitions: [Value] = topic["Partitions"].list.map { asked in
         let partition = TopicPartition(topic["Name"].text, asked["Index"].int32)
         let error: ErrorCode = isFree ? forget(partition, of: name, storage) : .groupSubscribed
-        return ["Index": asked["Index"], "PartitionError": .number(error.rawValue)]
+        return ["Index": asked["Index"], "PartitionError": .error(error)]
       }
       topics.append(["Name": topic["Name"], "Partitions": .list(partitions)])
     }
@@ -298,7 +296,7 @@ extension Node {
       } else {
         error = .groupNotFound
       }
-      answers.append(["GroupId": .text(name.text), "Error": .number(error.rawValue)])
+      answers.append(["GroupId": .text(name.text), "Error": .error(error)])
     }
     return ["Groups": .list(answers)]
   }

@@ -47,9 +47,7 @@ extension Node {
           let isVisible = may(caller, .describe, .topic(name))
           return isVisible ? told(known) : hidden(topic.with("Name", .null))
         }
-        return [
-          "Error": .number(ErrorCode.unknownTopicID.rawValue), "Id": topic["Id"], "Name": .null,
-        ]
+        return ["Error": .error(.unknownTopicID), "Id": topic["Id"], "Name": .null]
       }
     }
     return describeCluster(tellsRights: request["ClusterRights"].isTrue, caller)
@@ -68,19 +66,15 @@ extension Node {
     }
   }
 
-  private func hidden(_ asked: Value) -> Value {
-    asked.with("Error", .number(ErrorCode.topicNotAuthorized.rawValue))
-  }
+  private func hidden(_ asked: Value) -> Value { asked.with("Error", .error(.topicNotAuthorized)) }
 
   private func unknown(_ name: String) -> Value {
     let error = Self.isValid(name) ? ErrorCode.unknownTopicOrPartition : .invalidTopic
-    return ["Error": .number(error.rawValue), "Name": .text(name)]
+    return ["Error": .error(error), "Name": .text(name)]
   }
 
   private func described(_ topic: Topic) -> Value {
-    if let fault = topic.fault {
-      return ["Error": .number(fault.rawValue), "Name": .text(topic.name)]
-    }
+    if let fault = topic.fault { return ["Error": .error(fault), "Name": .text(topic.name)] }
     let partitions: [Value] = topic.leaders.enumerated().map { index, leader in
       let replica: Value = .list([.number(max(leader, brokers[0].id))])
       // 5: leader not available.

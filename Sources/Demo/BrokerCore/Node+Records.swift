@@ -39,7 +39,7 @@ extension Node {
   }
 
   private func refused(_ index: Int32, _ error: ErrorCode, _ message: String? = nil) -> Value {
-    ["Index": .number(index), "Error": .number(error.rawValue), "Message": .optional(message)]
+    ["Index": .number(index), "Error": .error(error), "Message": .optional(message)]
   }
 
   /// The error for records without a key, which compacted topics reject. The positions tell clients which records of
@@ -152,7 +152,7 @@ extension Node {
   /// Gives each idempotent producer a unique id; transactions are rejected.
   mutating func initProducer(_ request: Value, _ storage: any LogStorage) -> Value {
     guard request["TransactionalId"].isNull else {
-      return ["Error": .number(ErrorCode.transactionalIDNotAuthorized.rawValue)]
+      return ["Error": .error(.transactionalIDNotAuthorized)]
     }
     let (producer, epoch) = (request["ProducerId"].int, request["Epoch"].int)
     if producer >= 0, epoch < 32_766 {
@@ -163,7 +163,7 @@ extension Node {
       do {
         try storage.note(Journal.producers(nextProducer + 1_000))
       } catch {
-        return ["Error": .number(ErrorCode.storageError.rawValue)]
+        return ["Error": .error(.storageError)]
       }
     }
     defer { nextProducer += 1 }
@@ -177,7 +177,7 @@ extension Node {
   ) -> Value {
     let answers = eachPartition(request) { name, index, asked in
       if let error = problem(topics[name], index, caller) {
-        return ["Index": .number(index), "Error": .number(error.rawValue)]
+        return ["Index": .number(index), "Error": .error(error)]
       }
       let log = topics[name]!.logs[Int(index)]
       let found: PartitionLog.Position? =
@@ -202,7 +202,7 @@ extension Node {
   func offsetsForEpochs(_ request: Value, _ caller: Caller) -> Value {
     let answers = eachPartition(request) { name, index, asked in
       if let error = problem(topics[name], index, caller) {
-        return ["Index": .number(index), "Error": .number(error.rawValue)]
+        return ["Index": .number(index), "Error": .error(error)]
       }
       let end = topics[name]!.logs[Int(index)].endOfEpoch(asked["LeaderEpoch"].int32)
       return [
@@ -222,7 +222,7 @@ extension Node {
       let partitions: [Value] = topic["Partitions"].list.map { asked in
         let index = asked["Index"].int32
         func refuse(_ error: ErrorCode) -> Value {
-          ["Index": .number(index), "Error": .number(error.rawValue)]
+          ["Index": .number(index), "Error": .error(error)]
         }
         if let error = problem(topics[name], index, caller) { return refuse(error) }
         guard topics[name]!.settings.isDeleting else { return refuse(.policyViolation) }

@@ -33,7 +33,7 @@ extension Node {
       let partitions = asked["Partitions"].map { index in
         let isKnown = topic?.has(index.int32) == true
         let error: ErrorCode = isKnown ? .electionNotNeeded : .unknownTopicOrPartition
-        return ["Index": index, "Error": .number(error.rawValue)]
+        return ["Index": index, "Error": .error(error)]
       }
       return ["Name": asked["Name"], "Partitions": partitions]
     }
@@ -50,7 +50,7 @@ extension Node {
         error = isThere ? .none : .invalidReplicaAssignment
         if asked["Replicas"].isNull { error = .noReassignment }
       }
-      return ["Index": .number(index), "Error": .number(error.rawValue)]
+      return ["Index": .number(index), "Error": .error(error)]
     }
     return ["Topics": answers]
   }

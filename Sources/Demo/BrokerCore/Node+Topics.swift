@@ -37,7 +37,7 @@ extension Node {
         answers.append(createTopic(topic, isTrial: request["ValidateOnly"].isTrue, caller, storage))
       } else if repeated.insert(name).inserted {
         answers.append([
-          "Name": .text(name), "Error": .number(ErrorCode.invalidRequest.rawValue),
+          "Name": .text(name), "Error": .error(.invalidRequest),
           "Message": .text("topic '\(name)' is asked for more than once"),
         ])
       }
@@ -59,7 +59,7 @@ extension Node {
   ) -> Value {
     let name = asked["Name"].text
     func refuse(_ error: ErrorCode, _ message: String) -> Value {
-      ["Name": .text(name), "Error": .number(error.rawValue), "Message": .text(message)]
+      ["Name": .text(name), "Error": .error(error), "Message": .text(message)]
     }
     guard Self.isValid(name) else { return refuse(.invalidTopic, "invalid topic name") }
     guard topics[name] == nil else { return refuse(.topicExists, "topic '\(name)' already exists") }
@@ -99,7 +99,7 @@ extension Node {
     }
     let created: Value = ["Name": .text(name), "Id": .bytes((topics[name]?.id ?? [])[...])]
     guard may(caller, .describeConfigs, .topic(name)) else {
-      return created.with("ConfigError", .number(ErrorCode.topicNotAuthorized.rawValue))
+      return created.with("ConfigError", .error(.topicNotAuthorized))
     }
     let configs = TopicSettings.entries.map { described($0, settings) }
     return [
@@ -131,9 +131,7 @@ extension Node {
       }
       // Only callers that may delete the topic learn its name.
       let told = error == .topicNotAuthorized ? entry["Name"].optionalText : name
-      answers.append([
-        "Name": .optional(told), "Id": entry["Id"], "Error": .number(error.rawValue),
-      ])
+      answers.append(["Name": .optional(told), "Id": entry["Id"], "Error": .error(error)])
     }
     return ["Topics": .list(answers)]
   }
@@ -180,9 +178,7 @@ extension Node {
       } else {
         (error, message) = (.unknownTopicOrPartition, "no such topic")
       }
-      answers.append([
-        "Name": .text(name), "Error": .number(error.rawValue), "Message": .optional(message),
-      ])
+      answers.append(["Name": .text(name), "Error": .error(error), "Message": .optional(message)])
     }
     return ["Results": .list(answers)]
   }

@@ -11,9 +11,7 @@ public enum Refusal {
   {
     .fields(
       schema.compactMap { field in
-        if field.name.hasSuffix("Error") {
-          return .init(name: field.name, value: .number(error.rawValue))
-        }
+        if field.name.hasSuffix("Error") { return .init(name: field.name, value: .error(error)) }
         let asked = request[field.name]
         switch field.kind {
         case .list(.fields(let inner)):

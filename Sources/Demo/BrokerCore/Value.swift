@@ -65,6 +65,7 @@ public enum Value: Equatable, Sendable {
   public static func number(_ value: some BinaryInteger) -> Value {
     .int(Int64(truncatingIfNeeded: value))
   }
+  static func error(_ code: ErrorCode) -> Value { .number(code.rawValue) }
 }
 
 extension Value: ExpressibleByIntegerLiteral, ExpressibleByStringLiteral,

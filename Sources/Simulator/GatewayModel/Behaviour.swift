@@ -108,8 +108,7 @@ extension Behaviour {
     }
 
     static let registry = Access(
-      kind: .choice(["auto", "declared"]),
-      read: { $0.acceptsUnknownTokens ? "auto" : "declared" },
+      kind: .choice(["auto", "declared"]), read: { $0.acceptsUnknownTokens ? "auto" : "declared" },
       write: { $0.acceptsUnknownTokens = $1 == "auto" })
 
     static let checks = Access(

@@ -67,9 +67,7 @@ final class FaultRig {
 
   /// The statuses of the requests that the gateway recorded.
   var recorded: [Int64] {
-    get throws {
-      try gateway.jsonLines("/requests").compactMap { $0["status"]?.int }
-    }
+    get throws { try gateway.jsonLines("/requests").compactMap { $0["status"]?.int } }
   }
 }
 
