@@ -65,169 +65,102 @@ import Testing
   @Test(arguments: [
     ("5", "the script must be an object"),
     ("{}", "the script has no list of rules"),
-    ("{\"rules\":[],\"sead\":1}", "the script.sead is not known here"),
-    ("{\"rules\":[],\"seed\":-1}", "the script.seed must be a whole number from 0 to"),
+    (#"{"rules":[],"sead":1}"#, "the script.sead is not known here"),
+    (#"{"rules":[],"seed":-1}"#, "the script.seed must be a whole number from 0 to"),
     ("[{}]", "rules[0].id is missing"),
-    ("[{\"id\":\"stream_limit_low\"},{\"id\":\"F29\"}]", "rules[1].id is not a fault: F29"),
+    (#"[{"id":"stream_limit_low"},{"id":"F29"}]"#, "rules[1].id is not a fault: F29"),
     (
-      "[{\"id\":\"goaway_shutdwon\"}]",
+      #"[{"id":"goaway_shutdwon"}]"#,
       "rules[0].id is not a fault: goaway_shutdwon (did you mean goaway_shutdown?)"
-    ),
-    (
-      "[{\"id\":\"stream_limit_low\",\"limt\":1}]",
-      "rules[0] (stream_limit_low).limt is not known here"
-    ),
-    (
-      "[{\"id\":\"stream_limit_low\",\"id\":\"stream_limit_changes\"}]",
-      "rules[0] (stream_limit_low).id occurs twice"
-    ),
-    ("[{\"id\":\"any_answer\"}]", "rules[0] (any_answer).status is missing"),
-    (
-      "[{\"id\":\"any_answer\",\"status\":99}]",
-      "rules[0] (any_answer).status must be a whole number from 200"
-    ),
-    (
-      "[{\"id\":\"any_answer\",\"status\":103}]",
-      "rules[0] (any_answer).status must be a whole number from 200"
-    ),
-    (
-      "[{\"id\":\"any_answer\",\"status\":400,\"reason\":\"a\\\"b\"}]",
-      "rules[0] (any_answer).reason must be a word"
-    ),
-    (
-      "[{\"id\":\"any_answer\",\"reason\":\"BadPath\",\"body\":\"x\"}]",
-      "rules[0] (any_answer).body cannot be combined with reason"
-    ),
-    (
-      "[{\"id\":\"any_answer\",\"status\":500,\"at\":\"idle\"}]",
-      "rules[0] (any_answer).at must be one of request, not idle"
-    ),
-    (
-      "[{\"id\":\"gone_timestamp\",\"timestamp\":\"soon\"}]",
-      "rules[0] (gone_timestamp).timestamp must be missing"
-    ),
-    (
-      "[{\"id\":\"unexpected_answer\",\"form\":\"odd\"}]",
-      "rules[0] (unexpected_answer).form must be one of unknown_reason"
-    ),
-    (
-      "[{\"id\":\"stream_limit_low\",\"raise_after\":5}]",
-      "rules[0] (stream_limit_low).raise_after must be a text"
-    ),
-    (
-      "[{\"id\":\"stream_limit_low\",\"raise_after\":\"5\"}]",
-      "rules[0] (stream_limit_low).raise_after must be a time"
-    ),
-    (
-      "[{\"id\":\"added_latency\",\"time\":\"9223372036854775807ms\"}]",
-      "rules[0] (added_latency).time must be a time such as 250ms, 30s or 15m, of ten years at most"
-    ),
-    (
-      "[{\"id\":\"stream_limit_low\",\"when\":{\"token\":\"ab\"}}]",
-      "rules[0] (stream_limit_low).when looks at a request, and there is none at the stage connection"
-    ),
-    (
-      "[{\"id\":\"stream_limit_changes\",\"limits\":[]}]",
-      "rules[0] (stream_limit_changes).limits must be a list"
-    ),
-    (
-      "[{\"id\":\"stream_limit_changes\",\"limits\":[-1]}]",
-      "rules[0] (stream_limit_changes).limits must be whole numbers"
-    ),
-    (
-      "[{\"id\":\"stream_limit_changes\",\"limits\":[0]}]",
-      "rules[0] (stream_limit_changes).hold must say for how long"
-    ),
-    (
-      "[{\"id\":\"stream_reset\",\"codes\":[\"OOPS\"]}]",
-      "rules[0] (stream_reset).codes must be error codes"
-    ),
-    (
-      "[{\"id\":\"goaway_form\",\"code\":\"OOPS\"}]",
-      "rules[0] (goaway_form).code must be an error code"
-    ),
-    (
-      "[{\"id\":\"black_hole\",\"what\":\"settings\",\"at\":\"request\"}]",
-      "rules[0] (black_hole).what can be settings at the stage ready only"
-    ),
-    (
-      "[{\"id\":\"unusual_frames\",\"forms\":[\"loud\"]}]",
-      "rules[0] (unusual_frames).forms must be among"
-    ),
-    (
-      "[{\"id\":\"tls_failure\",\"certificate\":\"a.pem\"}]",
-      "rules[0] (tls_failure).certificate and certificate_key belong together"
-    ),
-    (
-      "[{\"id\":\"dead_address\"}]",
-      "rules[0] (dead_address).when.address must say which address is dead"
-    ),
-    (
-      "[{\"id\":\"dead_address\",\"when\":{\"address\":\"127.0.0.2\",\"nth\":1}}]",
-      "rules[0] (dead_address).when may only have environment, address, from and until"
-    ),
-    ("[{\"id\":\"wrong_clock\"}]", "rules[0] (wrong_clock).skew is missing"),
-    (
-      "[{\"id\":\"wrong_clock\",\"skew\":\"-3653d\"}]",
-      "rules[0] (wrong_clock).skew must be a time with a sign"
-    ),
-    (
-      "[{\"id\":\"gone_timestamp\",\"timestamp\":\"+9223372036854775807ms\"}]",
-      "rules[0] (gone_timestamp).timestamp must be missing, a time with a sign"
-    ),
-    (
-      "[{\"id\":\"provider_token_refused\"}]",
-      "rules[0] (provider_token_refused) needs one of renewal"
-    ),
-    (
-      "[{\"id\":\"wrong_clock\",\"skew\":\"1h\",\"when\":{\"environment\":\"sandbox\"}}]",
-      "rules[0] (wrong_clock).when may only have from and until"
-    ),
-    ("[{\"id\":\"header_limits\"}]", "rules[0] (header_limits) needs table_size"),
-    (
-      "[{\"id\":\"service_unavailable\",\"when\":{\"probability\":2}}]",
-      "rules[0] (service_unavailable).when.probability must be"
-    ),
-    (
-      "[{\"id\":\"service_unavailable\",\"when\":{\"nht\":2}}]",
-      "rules[0] (service_unavailable).when.nht is not known here"
-    ),
-    (
-      "[{\"id\":\"service_unavailable\",\"when\":{\"nth\":0}}]",
-      "rules[0] (service_unavailable).when.nth must be a whole number"
-    ),
-    (
-      "[{\"id\":\"service_unavailable\",\"when\":[]}]",
-      "rules[0] (service_unavailable).when must be an object"
-    ),
-    (
-      "[{\"id\":\"service_unavailable\",\"when\":{\"token\":\"xy\"}}]",
-      "rules[0] (service_unavailable).when.token must be hexa"
-    ),
-    (
-      "[{\"id\":\"service_unavailable\",\"when\":{\"push_type\":\"fax\"}}]",
-      "rules[0] (service_unavailable).when.push_type is not known: fax"
-    ),
-    (
-      "[{\"id\":\"service_unavailable\",\"when\":{\"environment\":\"test\"}}]",
-      "rules[0] (service_unavailable).when.environment must be production or sandbox, not test"
-    ),
-    (
-      "[{\"id\":\"service_unavailable\",\"when\":{\"idle\":\"1s\"}}]",
-      "rules[0] (service_unavailable).when.idle cannot be used at the stage request"
-    ),
-    (
-      "[{\"id\":\"service_unavailable\",\"when\":{\"errors\":3}}]",
-      "rules[0] (service_unavailable).when.errors cannot be used at the stage request"
-    ),
-    (
-      "[{\"id\":\"service_unavailable\",\"when\":{\"connects_per_minute\":3}}]",
-      "rules[0] (service_unavailable).when.connects_per_minute cannot be used at the stage request"
     ),
   ])
   func `a script that is wrong is refused with what is wrong`(text: String, words: String) throws {
     let error = #expect(throws: FaultScriptError.self) { try read(text) }
     #expect(error?.description.hasPrefix(words) == true, "\(error?.description ?? "")")
+  }
+
+  /// Faults, the other members of their rules, and what is said of a rule.
+  private static let mistakes: [(String, String, String)] = [
+    ("stream_limit_low", #","limt":1"#, ".limt is not known here"),
+    ("stream_limit_low", #","id":"stream_limit_changes""#, ".id occurs twice"),
+    ("any_answer", "", ".status is missing"),
+    ("any_answer", #","status":99"#, ".status must be a whole number from 200"),
+    ("any_answer", #","status":103"#, ".status must be a whole number from 200"),
+    ("any_answer", #","status":400,"reason":"a\"b""#, ".reason must be a word"),
+    ("any_answer", #","reason":"BadPath","body":"x""#, ".body cannot be combined with reason"),
+    ("any_answer", #","status":500,"at":"idle""#, ".at must be one of request, not idle"),
+    ("gone_timestamp", #","timestamp":"soon""#, ".timestamp must be missing"),
+    ("unexpected_answer", #","form":"odd""#, ".form must be one of unknown_reason"),
+    ("stream_limit_low", #","raise_after":5"#, ".raise_after must be a text"),
+    ("stream_limit_low", #","raise_after":"5""#, ".raise_after must be a time"),
+    (
+      "added_latency", #","time":"9223372036854775807ms""#,
+      ".time must be a time such as 250ms, 30s or 15m, of ten years at most"
+    ),
+    (
+      "stream_limit_low", #","when":{"token":"ab"}"#,
+      ".when looks at a request, and there is none at the stage connection"
+    ),
+    ("stream_limit_changes", #","limits":[]"#, ".limits must be a list"),
+    ("stream_limit_changes", #","limits":[-1]"#, ".limits must be whole numbers"),
+    ("stream_limit_changes", #","limits":[0]"#, ".hold must say for how long"),
+    ("stream_reset", #","codes":["OOPS"]"#, ".codes must be error codes"),
+    ("goaway_form", #","code":"OOPS""#, ".code must be an error code"),
+    (
+      "black_hole", #","what":"settings","at":"request""#,
+      ".what can be settings at the stage ready only"
+    ),
+    ("unusual_frames", #","forms":["loud"]"#, ".forms must be among"),
+    ("tls_failure", #","certificate":"a.pem""#, ".certificate and certificate_key belong together"),
+    ("dead_address", "", ".when.address must say which address is dead"),
+    (
+      "dead_address", #","when":{"address":"127.0.0.2","nth":1}"#,
+      ".when may only have environment, address, from and until"
+    ),
+    ("wrong_clock", "", ".skew is missing"),
+    ("wrong_clock", #","skew":"-3653d""#, ".skew must be a time with a sign"),
+    (
+      "gone_timestamp", #","timestamp":"+9223372036854775807ms""#,
+      ".timestamp must be missing, a time with a sign"
+    ),
+    ("provider_token_refused", "", " needs one of renewal"),
+    (
+      "wrong_clock", #","skew":"1h","when":{"environment":"sandbox"}"#,
+      ".when may only have from and until"
+    ),
+    ("header_limits", "", " needs table_size"),
+    ("service_unavailable", #","when":{"probability":2}"#, ".when.probability must be"),
+    ("service_unavailable", #","when":{"nht":2}"#, ".when.nht is not known here"),
+    ("service_unavailable", #","when":{"nth":0}"#, ".when.nth must be a whole number"),
+    ("service_unavailable", #","when":[]"#, ".when must be an object"),
+    ("service_unavailable", #","when":{"token":"xy"}"#, ".when.token must be hexa"),
+    ("service_unavailable", #","when":{"push_type":"fax"}"#, ".when.push_type is not known: fax"),
+    (
+      "service_unavailable", #","when":{"environment":"test"}"#,
+      ".when.environment must be production or sandbox, not test"
+    ),
+    (
+      "service_unavailable", #","when":{"idle":"1s"}"#,
+      ".when.idle cannot be used at the stage request"
+    ),
+    (
+      "service_unavailable", #","when":{"errors":3}"#,
+      ".when.errors cannot be used at the stage request"
+    ),
+    (
+      "service_unavailable", #","when":{"connects_per_minute":3}"#,
+      ".when.connects_per_minute cannot be used at the stage request"
+    ),
+  ]
+
+  @Test(arguments: mistakes)
+  func `a rule that is wrong is refused with its place, its fault and what is wrong`(
+    fault: String, members: String, words: String
+  ) throws {
+    let text = #"[{"id":"\#(fault)"\#(members)}]"#
+    let error = #expect(throws: FaultScriptError.self) { try read(text) }
+    let said = error?.description ?? ""
+    #expect(said.hasPrefix("rules[0] (\(fault))\(words)"), "\(said)")
   }
 
   @Test func `the admin API adds reports and removes rules`() throws {
