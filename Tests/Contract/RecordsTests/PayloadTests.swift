@@ -77,8 +77,8 @@ import Testing
     for (name, key) in Self.names {
       for (text, value) in Self.values {
         for payload in [
-          "{\"aps\":{\"\(name)\":\(text)}}",
-          "{ \"x\" : [1] , \"aps\" : { \"y\":{} , \"\(name)\" : \(text) , \"z\":null } }",
+          #"{"aps":{"\#(name)":\#(text)}}"#,
+          #"{ "x" : [1] , "aps" : { "y":{} , "\#(name)" : \#(text) , "z":null } }"#,
         ] {
           guard let facts = facts(payload) else { continue }
           #expect(facts[.aps] == .object)
@@ -97,7 +97,7 @@ import Testing
       ("\\u0065nd", .end),
     ]
     for (text, value) in events {
-      #expect(facts("{\"aps\":{\"event\":\"\(text)\"}}")?[.event] == value)
+      #expect(facts(#"{"aps":{"event":"\#(text)"}}"#)?[.event] == value)
     }
     #expect(facts(#"{"aps":{"\u0065vent":"end"}}"#)?[.event] == .end)
   }
@@ -212,34 +212,34 @@ import Testing
     aps: String, code: String
   ) {
     #expect(warnings("{\"aps\":{\(aps)}}") == [code])
-    #expect(warnings("{ \"x\" : [ 1 ] , \"aps\" : { \(aps) , \"own\" : { } } }") == [code])
+    #expect(warnings(#"{ "x" : [ 1 ] , "aps" : { \#(aps) , "own" : { } } }"#) == [code])
   }
 
   @Test func `payloads with members of aps beside it name them, and the app's own are free`() {
     for (member, name) in [
-      ("\"alert\":\"x\"", "alert"), ("\"Sound\":\"x\"", "sound"), ("\"badge\":1", "badge"),
-      ("\"content_available\":1", "content-available"), ("\"threadId\":\"x\"", "thread-id"),
+      (#""alert":"x""#, "alert"), (#""Sound":"x""#, "sound"), ("\"badge\":1", "badge"),
+      ("\"content_available\":1", "content-available"), (#""threadId":"x""#, "thread-id"),
       ("\"mutable-content\":1", "mutable-content"),
     ] {
       let code = "outside-aps:aps.\(name)"
-      #expect(warnings("{\"aps\":{\"alert\":\"x\"},\(member)}") == [code])
-      #expect(warnings("{\(member),\"aps\":{\"badge\":1}}") == [code])
+      #expect(warnings(#"{"aps":{"alert":"x"},\#(member)}"#) == [code])
+      #expect(warnings(#"{\#(member),"aps":{"badge":1}}"#) == [code])
     }
     for member in [
-      "\"category\":\"x\"", "\"title\":\"x\"", "\"alert\":null", "\"alerts\":1", "\"body\":1",
-      "\"event\":\"x\"", "\"a\":{\"alert\":1}", "\"content-availability-of-it\":1",
+      #""category":"x""#, #""title":"x""#, "\"alert\":null", "\"alerts\":1", "\"body\":1",
+      #""event":"x""#, #""a":{"alert":1}"#, "\"content-availability-of-it\":1",
       "\"\(String(repeating: "-", count: 400))\":1",
       "\"thread-id-\(String(repeating: "x", count: 50))\":1",
     ] {
-      #expect(warnings("{\"aps\":{\"alert\":\"x\"},\(member)}").isEmpty, "\(member)")
-      #expect(warnings("{\"aps\":{\"alert\":\"x\",\"own\":1,\"thread\":2}}").isEmpty)
+      #expect(warnings(#"{"aps":{"alert":"x"},\#(member)}"#).isEmpty, "\(member)")
+      #expect(warnings(#"{"aps":{"alert":"x","own":1,"thread":2}}"#).isEmpty)
     }
   }
 
   @Test func `payloads of a Live Activity may have texts that are looked up`() {
     func update(_ more: String) -> [String] {
       warnings(
-        "{\"aps\":{\"timestamp\":1795000000,\"event\":\"update\",\"content-state\":{},\(more)}}",
+        #"{"aps":{"timestamp":1795000000,"event":"update","content-state":{},\#(more)}}"#,
         .liveactivity)
     }
     let alert = #""alert":{"title":{"loc-key":"k","loc-args":["a"]},"body":"b","sound":"s"}"#
@@ -281,7 +281,7 @@ import Testing
 
   @Test func `payloads with a key twice in aps, known or not, are refused with its path (V14)`() {
     for (name, _) in Self.names + [("unknown", .aps), ("x", .aps)] {
-      let text = "{\"aps\":{\"\(name)\":null,\"other\":1,\"\(name)\":null}}"
+      let text = #"{"aps":{"\#(name)":null,"other":1,"\#(name)":null}}"#
       #expect(problem(text, .voip) == .payloadDuplicate("payload.aps.\(name)"))
     }
     #expect(problem(#"{"aps":{},"aps":{}}"#, .voip) == .payloadDuplicate("payload.aps"))
@@ -298,7 +298,7 @@ import Testing
   @Test func `payloads with thousands of keys in aps are judged as any other`() {
     let keys = (0..<500).map { "\"k\($0)\":0" }.joined(separator: ",")
     #expect(problem("{\"aps\":{\(keys)}}", .voip) == nil)
-    #expect(problem("{\"aps\":{\(keys),\"k7\":1}}", .voip) == .payloadDuplicate("payload.aps.k7"))
+    #expect(problem(#"{"aps":{\#(keys),"k7":1}}"#, .voip) == .payloadDuplicate("payload.aps.k7"))
   }
 
   @Test func `payloads may have keys in aps that no rule names`() {

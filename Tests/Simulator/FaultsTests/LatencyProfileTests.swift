@@ -71,17 +71,17 @@ import Testing
       String(decoding: answer.bytes(now: 1_000_000), as: UTF8.self)
     }
     let body = FaultAnswer.Body.reason("Unregistered", more: "")
-    #expect(text(FaultAnswer(status: 410, body: body)) == "{\"reason\":\"Unregistered\"}")
+    #expect(text(FaultAnswer(status: 410, body: body)) == #"{"reason":"Unregistered"}"#)
     #expect(
       text(FaultAnswer(status: 410, body: body, timestamp: .relative(-1_000)))
-        == "{\"reason\":\"Unregistered\",\"timestamp\":999000}")
+        == #"{"reason":"Unregistered","timestamp":999000}"#)
     #expect(
       text(FaultAnswer(status: 410, body: body, timestamp: .absolute(5)))
-        == "{\"reason\":\"Unregistered\",\"timestamp\":5}")
+        == #"{"reason":"Unregistered","timestamp":5}"#)
     #expect(text(FaultAnswer(status: 500, body: .none)) == "")
     #expect(text(FaultAnswer(status: 500, body: .bytes([0x7B]))) == "{")
     #expect(
       text(FaultAnswer(status: 400, body: .reason("X", more: ",\"a\":[1]")))
-        == "{\"reason\":\"X\",\"a\":[1]}")
+        == #"{"reason":"X","a":[1]}"#)
   }
 }

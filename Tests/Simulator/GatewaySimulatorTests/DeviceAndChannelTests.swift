@@ -108,13 +108,13 @@ import Testing
     let client = try GatewayClient(gateway)
     for number in 1...8 {
       _ = try client.send(
-        client.push.with("apns-id", id(number)).withText("{\"aps\":{},\"n\":\(number)}"))
+        client.push.with("apns-id", id(number)).withText(#"{"aps":{},"n":\#(number)}"#))
     }
     let bodies = try gateway.jsonLines("/requests").map { $0["body"]?.string }
     #expect(bodies.prefix(5).allSatisfy { $0 == nil })
-    #expect(bodies.suffix(3).compactMap { $0 } == (6...8).map { "{\"aps\":{},\"n\":\($0)}" })
+    #expect(bodies.suffix(3).compactMap { $0 } == (6...8).map { #"{"aps":{},"n":\#($0)}"# })
     let delivered = try gateway.jsonLines("/delivered").map { $0["body"]?.string }
-    #expect(delivered.last == "{\"aps\":{},\"n\":8}")
+    #expect(delivered.last == #"{"aps":{},"n":8}"#)
     _ = try gateway.admin("POST", "/reset")
     _ = try client.send(client.push)
     #expect(try gateway.jsonLines("/requests").first?["body"] != nil)
@@ -211,7 +211,7 @@ import Testing
   func `a broadcast names the bundle id alone`(path: String, reason: String) throws {
     let gateway = try RunningGateway()
     let answer = try GatewayClient(gateway).send { $0.with(":path", path) }
-    #expect(answer.body == "{\"reason\":\"\(reason)\"}")
+    #expect(answer.body == #"{"reason":"\#(reason)"}"#)
   }
 
   @Test func `a channel that stores nothing takes no expiration`() throws {

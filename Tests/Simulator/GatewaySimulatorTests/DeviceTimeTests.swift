@@ -14,7 +14,7 @@ import Testing
   private func id(_ number: Int) -> String { "00000000-0000-4000-8000-00000000000\(number)" }
 
   private func advance(_ gateway: RunningGateway, by time: String) throws {
-    let answer = try gateway.admin("POST", "/clock/advance", "{\"by\":\"\(time)\"}")
+    let answer = try gateway.admin("POST", "/clock/advance", #"{"by":"\#(time)"}"#)
     #expect(answer.contains("clock_ahead"), "\(answer)")
   }
 

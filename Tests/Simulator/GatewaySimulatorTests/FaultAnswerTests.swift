@@ -23,10 +23,10 @@ import Testing
     #expect(try client.send(client.push).status == 200)
     let bad = try client.send(client.push(to: Self.hot))
     #expect(bad.status == 400)
-    #expect(bad.body == "{\"reason\":\"BadDeviceToken\"}")
+    #expect(bad.body == #"{"reason":"BadDeviceToken"}"#)
     let voip = try client.send(
       client.push.with("apns-topic", "com.example.app.voip").with("apns-push-type", "voip"))
-    #expect(voip.body == "{\"reason\":\"TopicDisallowed\"}")
+    #expect(voip.body == #"{"reason":"TopicDisallowed"}"#)
     let statuses = try (0..<3).map { _ in try client.send(client.push(to: Self.cold)).status }
     #expect(statuses == [200, 500, 200])
     let proxy = try client.send(
@@ -81,24 +81,24 @@ import Testing
     #expect(abs(now - 3_600_000 - before) < 10_000)
     let after = try #require(times[1])
     #expect(abs(now + 3_600_000 - after) < 10_000)
-    #expect(answers[1].body.hasPrefix("{\"reason\":\"ExpiredToken\",\"timestamp\":"))
-    #expect(answers[2].body == "{\"reason\":\"Unregistered\"}")
-    #expect(answers[3].body == "{\"reason\":\"Unregistered\",\"timestamp\":1234567890123}")
+    #expect(answers[1].body.hasPrefix(#"{"reason":"ExpiredToken","timestamp":"#))
+    #expect(answers[2].body == #"{"reason":"Unregistered"}"#)
+    #expect(answers[3].body == #"{"reason":"Unregistered","timestamp":1234567890123}"#)
   }
 
   @Test func `unexpected_answer: undocumented statuses and bodies`() throws {
     let forms = ["unknown_reason", "unknown_status", "empty", "broken", "extra_keys", "huge"]
     let rules = forms.enumerated().map {
-      "{\"id\":\"unexpected_answer\",\"form\":\"\($1)\",\"when\":{\"nth\":\($0 + 1)}}"
+      #"{"id":"unexpected_answer","form":"\#($1)","when":{"nth":\#($0 + 1)}}"#
     }
     let rig = try FaultRig("[\(rules.joined(separator: ","))]")
     let client = try rig.client()
     let answers = try forms.map { _ in try client.send(client.push) }
     #expect(answers.map(\.status) == [400, 418, 400, 400, 400, 400])
-    #expect(answers[0].body == "{\"reason\":\"BadMoonPhase\"}")
+    #expect(answers[0].body == #"{"reason":"BadMoonPhase"}"#)
     #expect(answers[2].body == "")
     #expect(answers[3].body == "{\"reason\":\"BadDevi")
-    #expect(answers[4].body.hasPrefix("{\"reason\":\"BadDeviceToken\",\"hint\":"))
+    #expect(answers[4].body.hasPrefix(#"{"reason":"BadDeviceToken","hint":"#))
     // The client keeps 512 bytes; the answer has more than 8 KiB.
     #expect(answers[5].body.utf8.count == 512)
     #expect(try client.send(client.push).status == 200)
@@ -113,31 +113,29 @@ import Testing
     let client = try rig.client()
     let first = try client.send(client.push)
     #expect(first.status == 503)
-    #expect(first.body == "{\"reason\":\"Service Unavailable\"}")
+    #expect(first.body == #"{"reason":"Service Unavailable"}"#)
     let second = try client.send(client.push)
     #expect(second.status == 403)
-    #expect(second.body == "{\"reason\":\"BadEnvironmentKeyInToken\"}")
+    #expect(second.body == #"{"reason":"BadEnvironmentKeyInToken"}"#)
   }
 
   @Test func `added_latency: constant, slow start, and a stall that ends for all requests at once`()
     throws
   {
-    let rig = try FaultRig(
-      "[{\"id\":\"added_latency\",\"time\":\"1500ms\",\"when\":{\"until_count\":2}}]")
+    let rig = try FaultRig(#"[{"id":"added_latency","time":"1500ms","when":{"until_count":2}}]"#)
     let client = try rig.client()
     #expect(try client.took { try client.send(client.push) } >= 1_500)
     #expect(try client.took { try client.send(client.push) } >= 1_500)
     #expect(try client.took { try client.send(client.push) } < 1_500)
     try rig.add(
-      "[{\"id\":\"added_latency\",\"profile\":\"slow_start\",\"initial\":\"300ms\",\"duration\":\"10m\"}]"
+      #"[{"id":"added_latency","profile":"slow_start","initial":"300ms","duration":"10m"}]"#
     )
     let fresh = try rig.client()
     #expect(try fresh.took { try fresh.send(fresh.push) } >= 250)
     _ = try rig.gateway.admin("DELETE", "/faults")
     let open = try rig.openedClient()
     let start = MonotonicClock.milliseconds()
-    try rig.add(
-      "[{\"id\":\"added_latency\",\"profile\":\"stall\",\"period\":\"1h\",\"duration\":\"1s\"}]")
+    try rig.add(#"[{"id":"added_latency","profile":"stall","period":"1h","duration":"1s"}]"#)
     let exchanges = (0..<5).map { _ in open.begin(open.push) }
     try open.wait { exchanges.contains { $0.pointee.status == 200 } }
     #expect(MonotonicClock.milliseconds() - start >= 1_000)
@@ -173,7 +171,7 @@ import Testing
     for number in 1...10 {
       let answer = try client.send(client.push)
       #expect(answer.status == (number.isMultiple(of: 2) ? 400 : 200))
-      #expect(answer.body == (answer.status == 400 ? "{\"reason\":\"BadDeviceToken\"}" : ""))
+      #expect(answer.body == (answer.status == 400 ? #"{"reason":"BadDeviceToken"}"# : ""))
     }
     #expect(client.notices.last != .closed(nil))
     #expect(try rig.fired == [10, 5])
@@ -199,7 +197,7 @@ import Testing
   @Test func `unusual_frames: answers that overtake each other`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"unusual_frames\",\"forms\":[\"out_of_order\"]}]")
+    try rig.add(#"[{"id":"unusual_frames","forms":["out_of_order"]}]"#)
     let exchanges = (0..<30).map { _ in client.begin(client.push) }
     var order: [Int32] = []
     var done: [UnsafeMutablePointer<Exchange>] = []
@@ -213,7 +211,7 @@ import Testing
   }
 
   @Test func `early_answer: 413 before the request's end stops its body`() throws {
-    let rig = try FaultRig("[{\"id\":\"early_answer\",\"window\":1000}]")
+    let rig = try FaultRig(#"[{"id":"early_answer","window":1000}]"#)
     let client = try rig.client()
     let large = client.begin(client.push.withBody(16_000))
     try client.wait { large.pointee.fate != .pending }
@@ -230,7 +228,7 @@ import Testing
     ) throws
   {
     let rig = try FaultRig(
-      "[{\"id\":\"early_answer\",\"window\":1000},{\"id\":\"flow_control\",\"window\":10,\"when\":{\"connection\":1}}]"
+      #"[{"id":"early_answer","window":1000},{"id":"flow_control","window":10,"when":{"connection":1}}]"#
     )
     // Ten bytes, and the rest when the window opens: many turns.
     let client = try rig.client()
@@ -240,11 +238,11 @@ import Testing
 
   @Test func `too_many_requests: 429 for a hot device token, and only for it`() throws {
     let rig = try FaultRig(
-      "[{\"id\":\"too_many_requests\",\"when\":{\"token_rate\":3,\"token_window\":\"1h\"}}]")
+      #"[{"id":"too_many_requests","when":{"token_rate":3,"token_window":"1h"}}]"#)
     let client = try rig.client()
     let hot = try (0..<6).map { _ in try client.send(client.push(to: Self.hot)) }
     #expect(hot.map(\.status) == [200, 200, 200, 429, 429, 429])
-    #expect(hot[3].body == "{\"reason\":\"TooManyRequests\"}")
+    #expect(hot[3].body == #"{"reason":"TooManyRequests"}"#)
     #expect(try client.send(client.push(to: Self.cold)).status == 200)
   }
 
@@ -266,7 +264,7 @@ import Testing
 
   @Test(arguments: ["silence", "reset", "disconnect"])
   func `lost_answer: processed, but the answer is lost`(way: String) throws {
-    let rig = try FaultRig("[{\"id\":\"lost_answer\",\"with\":\"\(way)\"}]")
+    let rig = try FaultRig(#"[{"id":"lost_answer","with":"\#(way)"}]"#)
     let client = try rig.client()
     let exchange = client.begin(client.push)
     if way == "silence" {

@@ -9,22 +9,22 @@ import Testing
 extension FaultConnectionTests {
   @Test(arguments: ["BadCertificate", "BadCertificateEnvironment"])
   func `goaway_credential: GOAWAY that refuses the credential`(reason: String) throws {
-    let rig = try FaultRig("[{\"id\":\"goaway_credential\",\"reason\":\"\(reason)\"}]")
+    let rig = try FaultRig(#"[{"id":"goaway_credential","reason":"\#(reason)"}]"#)
     let client = try rig.client(expectsSettings: false)
     try client.wait { client.connection.isClosed }
     #expect(client.goAways.map(\.last) == [0])
     #expect(client.goAways.map(\.code) == [0])
-    #expect(client.goAways.map(\.debug) == ["{\"reason\":\"\(reason)\"}"])
+    #expect(client.goAways.map(\.debug) == [#"{"reason":"\#(reason)"}"#])
     #expect(client.notices.last == .closed(nil))
   }
 
   @Test func `goaway_shutdown: GOAWAY Shutdown, and the socket stays open and silent`() throws {
-    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"100ms\"}]")
+    let rig = try FaultRig(#"[{"id":"added_latency","time":"100ms"}]"#)
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"goaway_shutdown\",\"when\":{\"nth\":2}}]")
+    try rig.add(#"[{"id":"goaway_shutdown","when":{"nth":2}}]"#)
     let exchanges = (0..<2).map { _ in client.begin(client.push) }
     try client.wait { !client.goAways.isEmpty }
-    #expect(client.goAways.map(\.debug) == ["{\"reason\":\"Shutdown\"}"])
+    #expect(client.goAways.map(\.debug) == [#"{"reason":"Shutdown"}"#])
     #expect(client.goAways.map(\.last) == [exchanges[1].pointee.streamID])
     try client.pass(milliseconds: 400)
     #expect(exchanges.allSatisfy { $0.pointee.fate == .pending })
@@ -32,9 +32,9 @@ extension FaultConnectionTests {
   }
 
   @Test func `goaway_form: GOAWAY below streams in flight gives back exactly those above`() throws {
-    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"150ms\"}]")
+    let rig = try FaultRig(#"[{"id":"added_latency","time":"150ms"}]"#)
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"goaway_form\",\"behind\":2,\"when\":{\"nth\":5}}]")
+    try rig.add(#"[{"id":"goaway_form","behind":2,"when":{"nth":5}}]"#)
     let exchanges = client.begin(client.push, times: 5)
     try client.wait { exchanges.allSatisfy { $0.pointee.fate != .pending } }
     #expect(
@@ -47,8 +47,8 @@ extension FaultConnectionTests {
 
   @Test func `goaway_form: GOAWAY in two steps, twice, as text, empty and not UTF-8`() throws {
     let expected: [(String, [Int32], [String])] = [
-      ("two_step", [0x7FFF_FFFF, 1], ["", "{\"reason\":\"Shutdown\"}"]),
-      ("twice", [1, 1], ["{\"reason\":\"Shutdown\"}", ""]),
+      ("two_step", [0x7FFF_FFFF, 1], ["", #"{"reason":"Shutdown"}"#]),
+      ("twice", [1, 1], [#"{"reason":"Shutdown"}"#, ""]),
       ("text", [1], ["Maximum active streams violated for this endpoint."]),
       ("empty", [1], [""]),
       (
@@ -57,8 +57,7 @@ extension FaultConnectionTests {
       ),
     ]
     for (form, lasts, words) in expected {
-      let rig = try FaultRig(
-        "[{\"id\":\"goaway_form\",\"form\":\"\(form)\",\"code\":\"NO_ERROR\"}]")
+      let rig = try FaultRig(#"[{"id":"goaway_form","form":"\#(form)","code":"NO_ERROR"}]"#)
       let client = try rig.client()
       let exchange = client.begin(client.push)
       try client.wait { client.connection.isClosed }
@@ -70,10 +69,9 @@ extension FaultConnectionTests {
 
   @Test(arguments: ["close", "silence"])
   func `goaway_form: what follows a GOAWAY: the end at once, or silence`(then: String) throws {
-    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"200ms\"}]")
+    let rig = try FaultRig(#"[{"id":"added_latency","time":"200ms"}]"#)
     let client = try rig.openedClient()
-    try rig.add(
-      "[{\"id\":\"goaway_form\",\"form\":\"text\",\"then\":\"\(then)\",\"when\":{\"nth\":2}}]")
+    try rig.add(#"[{"id":"goaway_form","form":"text","then":"\#(then)","when":{"nth":2}}]"#)
     let exchanges = (0..<2).map { _ in client.begin(client.push) }
     try client.wait { !client.goAways.isEmpty }
     if then == "close" {
@@ -89,7 +87,7 @@ extension FaultConnectionTests {
   @Test
   func `stream_ids_exhausted: the last ones are served, the next is refused with GOAWAY`() throws {
     let rig = try FaultRig(
-      "[{\"id\":\"stream_ids_exhausted\",\"when\":{\"stream_id\":2147483645}}]")
+      #"[{"id":"stream_ids_exhausted","when":{"stream_id":2147483645}}]"#)
     var settings = SessionSettings()
     settings.firstStreamID = 2_147_483_643
     let client = try rig.client(settings: settings)

@@ -9,12 +9,12 @@ import Testing
 /// Faults of connections: limits, resets, GOAWAY, silence, TLS, addresses.
 @Suite struct FaultConnectionTests {
   @Test func `stream_limit_low: a limit of 1, raised late or never`() throws {
-    let rig = try FaultRig("[{\"id\":\"stream_limit_low\",\"when\":{\"connection\":1}}]")
+    let rig = try FaultRig(#"[{"id":"stream_limit_low","when":{"connection":1}}]"#)
     let never = try rig.client()
     for _ in 0..<3 { #expect(try never.send(never.push).status == 200) }
     try never.pass(milliseconds: 250)
     #expect(Set(never.limits) == [1])
-    try rig.add("[{\"id\":\"stream_limit_low\",\"limit\":1,\"raise_after\":\"300ms\"}]")
+    try rig.add(#"[{"id":"stream_limit_low","limit":1,"raise_after":"300ms"}]"#)
     let start = MonotonicClock.milliseconds()
     let late = try rig.client()
     #expect(try late.send(late.push).status == 200)
@@ -24,11 +24,11 @@ import Testing
 
   @Test
   func `stream_limit_changes: the limit falls to 1 and to 0 with streams open, and flaps`() throws {
-    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"2s\"}]")
+    let rig = try FaultRig(#"[{"id":"added_latency","time":"2s"}]"#)
     let client = try rig.openedClient()
     let open = (0..<3).map { _ in client.begin(client.push) }
     try client.wait { try rig.gateway.admin("GET", "/counters").contains("\"requests\":4,") }
-    try rig.add("[{\"id\":\"stream_limit_changes\",\"limits\":[1,0,7],\"hold\":\"500ms\"}]")
+    try rig.add(#"[{"id":"stream_limit_changes","limits":[1,0,7],"hold":"500ms"}]"#)
     let fourth = client.begin(client.push)
     try client.wait { client.limits.last == 1 }
     #expect(open.allSatisfy { $0.pointee.fate == .pending })
@@ -49,7 +49,7 @@ import Testing
   ])
   func `stream_reset: RST_STREAM with each code`(name: String, code: UInt32) throws {
     let rig = try FaultRig(
-      "[{\"id\":\"stream_reset\",\"codes\":[\"\(name)\"],\"when\":{\"nth\":1}}]")
+      #"[{"id":"stream_reset","codes":["\#(name)"],"when":{"nth":1}}]"#)
     let client = try rig.client()
     let exchange = client.begin(client.push)
     try client.wait { exchange.pointee.fate != .pending }
@@ -86,11 +86,9 @@ import Testing
       way: String, moment: String
     ) throws
   {
-    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"60ms\"}]")
+    let rig = try FaultRig(#"[{"id":"added_latency","time":"60ms"}]"#)
     let client = try rig.openedClient()
-    try rig.add(
-      "[{\"id\":\"connection_lost\",\"with\":\"\(way)\",\"at\":\"\(moment)\",\"when\":{\"nth\":3}}]"
-    )
+    try rig.add(#"[{"id":"connection_lost","with":"\#(way)","at":"\#(moment)","when":{"nth":3}}]"#)
     let exchanges = client.begin(client.push, times: 5)
     try client.wait { client.connection.isClosed }
     #expect(client.failure != nil)
@@ -100,7 +98,7 @@ import Testing
   }
 
   @Test func `connection_lost: the TCP connection breaks before TLS`() throws {
-    let rig = try FaultRig("[{\"id\":\"connection_lost\",\"at\":\"connection\"}]")
+    let rig = try FaultRig(#"[{"id":"connection_lost","at":"connection"}]"#)
     let client = try rig.client(expectsSettings: false)
     try client.wait { client.connection.isClosed }
     #expect(client.failure != nil)
@@ -109,7 +107,7 @@ import Testing
   @Test func `black_hole: a request that is never answered among others that are`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"black_hole\",\"when\":{\"nth\":2}}]")
+    try rig.add(#"[{"id":"black_hole","when":{"nth":2}}]"#)
     let exchanges = (0..<3).map { _ in client.begin(client.push) }
     try client.wait { exchanges[0].pointee.status == 200 && exchanges[2].pointee.status == 200 }
     try client.pass(milliseconds: 200)
@@ -120,7 +118,7 @@ import Testing
   @Test func `black_hole: the gateway stops reading, and the client's writes wait`() throws {
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
-    try rig.add("[{\"id\":\"black_hole\",\"what\":\"reading\",\"when\":{\"nth\":1}}]")
+    try rig.add(#"[{"id":"black_hole","what":"reading","when":{"nth":1}}]"#)
     let exchanges = (0..<900).map { _ in client.begin(client.push.withBody(4_000)) }
     try client.pass(milliseconds: 300)
     #expect(exchanges.last?.pointee.fate == .pending)
@@ -129,7 +127,7 @@ import Testing
   }
 
   @Test func `black_hole: PING is not acknowledged while requests are answered`() throws {
-    let rig = try FaultRig("[{\"id\":\"black_hole\",\"what\":\"pings\"}]")
+    let rig = try FaultRig(#"[{"id":"black_hole","what":"pings"}]"#)
     let client = try rig.client()
     client.connection.ping()
     #expect(try client.send(client.push).status == 200)
@@ -139,14 +137,13 @@ import Testing
   }
 
   @Test func `black_hole: no SETTINGS after the handshake, and nothing at all later`() throws {
-    let rig = try FaultRig(
-      "[{\"id\":\"black_hole\",\"what\":\"settings\",\"when\":{\"connection\":1}}]")
+    let rig = try FaultRig(#"[{"id":"black_hole","what":"settings","when":{"connection":1}}]"#)
     let mute = try rig.client(expectsSettings: false)
     try mute.wait { mute.connection.isConnected }
     try mute.pass(milliseconds: 300)
     let notices = mute.notices.filter { if case .advanced = $0 { false } else { true } }
     #expect(notices == [.connected(resumed: false)])
-    try rig.add("[{\"id\":\"black_hole\",\"what\":\"everything\",\"at\":\"request\"}]")
+    try rig.add(#"[{"id":"black_hole","what":"everything","at":"request"}]"#)
     let client = try rig.client()
     client.connection.ping()
     let exchange = client.begin(client.push)
@@ -156,7 +153,7 @@ import Testing
   }
 
   @Test func `flow_control: windows of one byte, and no WINDOW_UPDATE for a time`() throws {
-    let rig = try FaultRig("[{\"id\":\"flow_control\",\"window\":1,\"hold\":\"2s\"}]")
+    let rig = try FaultRig(#"[{"id":"flow_control","window":1,"hold":"2s"}]"#)
     let client = try rig.client()
     let exchange = client.begin(client.push.withBody(600))
     try client.wait { exchange.pointee.bodySent == 1 }
@@ -189,7 +186,7 @@ import Testing
   }
 
   @Test func `dead_address: one of two addresses is dead, and comes back`() throws {
-    let rig = try FaultRig("[{\"id\":\"dead_address\",\"when\":{\"address\":\"127.0.0.2\"}}]") {
+    let rig = try FaultRig(#"[{"id":"dead_address","when":{"address":"127.0.0.2"}}]"#) {
       $0.alsoListen = ["127.0.0.2"]
     }
     let port = rig.gateway.simulator.address.port
@@ -216,8 +213,7 @@ import Testing
     let address = try #require(SocketAddress(numeric: "127.0.0.2", port: port))
     let other = try rig.client(at: address)
     let client = try rig.client()
-    try rig.add(
-      "[{\"id\":\"any_answer\",\"reason\":\"Shutdown\",\"when\":{\"address\":\"127.0.0.2\"}}]")
+    try rig.add(#"[{"id":"any_answer","reason":"Shutdown","when":{"address":"127.0.0.2"}}]"#)
     #expect(try other.send(other.push).status == 503)
     #expect(try client.send(client.push).status == 200)
   }
@@ -226,7 +222,7 @@ import Testing
     let rig = try FaultRig("[]")
     let client = try rig.openedClient()
     try rig.add(
-      "[{\"id\":\"stream_limit_changes\",\"at\":\"answer\",\"limits\":[3,1000],\"when\":{\"every\":2}}]"
+      #"[{"id":"stream_limit_changes","at":"answer","limits":[3,1000],"when":{"every":2}}]"#
     )
     let before = client.limits.count
     for _ in 0..<8 { #expect(try client.send(client.push).status == 200) }
@@ -238,7 +234,7 @@ import Testing
   func `connect_refused: connects beyond a rate are refused, and all of them while a rule holds`()
     throws
   {
-    let rig = try FaultRig("[{\"id\":\"connect_refused\",\"when\":{\"connects_per_minute\":2}}]")
+    let rig = try FaultRig(#"[{"id":"connect_refused","when":{"connects_per_minute":2}}]"#)
     for _ in 0..<2 {
       let client = try rig.client()
       #expect(try client.send(client.push).status == 200)
@@ -247,7 +243,7 @@ import Testing
     try third.wait { third.connection.isClosed }
     #expect(third.failure != nil)
     #expect(try rig.fired == [1])
-    try rig.add("[{\"id\":\"connect_refused\",\"at\":\"standing\"}]")
+    try rig.add(#"[{"id":"connect_refused","at":"standing"}]"#)
     let fourth = try rig.client(expectsSettings: false)
     try fourth.wait { fourth.connection.isClosed }
     guard case .connect = fourth.failure else {
@@ -258,12 +254,12 @@ import Testing
 
   @Test(arguments: ["+65m", "-65m"])
   func `wrong_clock: a clock that is ahead makes provider tokens expire`(skew: String) throws {
-    let rig = try FaultRig("[{\"id\":\"wrong_clock\",\"skew\":\"\(skew)\"}]")
+    let rig = try FaultRig(#"[{"id":"wrong_clock","skew":"\#(skew)"}]"#)
     let client = try rig.client()
     let answer = try client.send(client.push)
     #expect(answer.status == 403)
     let reason = skew == "+65m" ? "ExpiredProviderToken" : "InvalidProviderToken"
-    #expect(answer.body == "{\"reason\":\"\(reason)\"}")
+    #expect(answer.body == #"{"reason":"\#(reason)"}"#)
     _ = try rig.gateway.admin("DELETE", "/faults")
     let fresh = try rig.client()
     #expect(try fresh.send(fresh.push).status == 200)
@@ -272,7 +268,7 @@ import Testing
   @Test(arguments: ["goaway", "reset", "end"])
   func `error_disconnect: the connection ends after errors`(way: String) throws {
     let rig = try FaultRig(
-      "[{\"id\":\"error_disconnect\",\"with\":\"\(way)\",\"when\":{\"errors\":6,\"bad_token_weight\":4}}]"
+      #"[{"id":"error_disconnect","with":"\#(way)","when":{"errors":6,"bad_token_weight":4}}]"#
     )
     let client = try rig.client()
     // Two errors, then a bad device token that counts for four.
@@ -287,15 +283,14 @@ import Testing
 
   @Test(arguments: ["goaway", "silence"])
   func `idle_connection: IdleTimeout, or silence without a FIN`(way: String) throws {
-    let rig = try FaultRig(
-      "[{\"id\":\"idle_connection\",\"with\":\"\(way)\",\"when\":{\"idle\":\"1500ms\"}}]")
+    let rig = try FaultRig(#"[{"id":"idle_connection","with":"\#(way)","when":{"idle":"1500ms"}}]"#)
     let client = try rig.client()
     let start = MonotonicClock.milliseconds()
     #expect(try client.send(client.push).status == 200)
     if way == "goaway" {
       try client.wait { client.connection.isClosed }
       #expect(MonotonicClock.milliseconds() - start >= 1_500)
-      #expect(client.goAways.map(\.debug) == ["{\"reason\":\"IdleTimeout\"}"])
+      #expect(client.goAways.map(\.debug) == [#"{"reason":"IdleTimeout"}"#])
     } else {
       try client.wait { try rig.fired == [1] }
       try client.pass(milliseconds: 100)

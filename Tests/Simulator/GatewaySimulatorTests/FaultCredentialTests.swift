@@ -11,7 +11,7 @@ import Testing
 @Suite struct FaultCredentialTests {
   /// The bodies of answers to a first token, to a second one minutes later, and to the first again.
   private func renewals(_ renewal: String) throws -> [String] {
-    let rig = try FaultRig("[{\"id\":\"provider_token_refused\",\"renewal\":\"\(renewal)\"}]")
+    let rig = try FaultRig(#"[{"id":"provider_token_refused","renewal":"\#(renewal)"}]"#)
     let client = try rig.client()
     let now = WallClock.seconds()
     let tokens = try [now - 120, now - 60].map { try rig.gateway.key.token(issuedAt: $0) }
@@ -37,7 +37,7 @@ import Testing
   func `provider_token_refused: a provider token that is replaced within 20 minutes, in each mode`()
     throws
   {
-    let refused = "{\"reason\":\"TooManyProviderTokenUpdates\"}"
+    let refused = #"{"reason":"TooManyProviderTokenUpdates"}"#
     #expect(try renewals("off") == ["200", "200", "200"])
     #expect(try renewals("token") == ["200", refused, "200"])
     #expect(try renewals("wedge") == ["200", refused, refused])
@@ -54,11 +54,11 @@ import Testing
     let rig = try FaultRig("[]")
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
-    try rig.add("[{\"id\":\"provider_token_refused\",\"\(field)\":\"\(rig.gateway.key.id)\"}]")
+    try rig.add(#"[{"id":"provider_token_refused","\#(field)":"\#(rig.gateway.key.id)"}]"#)
     // Also on a connection that was good, and only while the rule stands.
-    #expect(try client.send(client.push).body == "{\"reason\":\"\(reason)\"}")
+    #expect(try client.send(client.push).body == #"{"reason":"\#(reason)"}"#)
     let fresh = try rig.client()
-    #expect(try fresh.send(fresh.push).body == "{\"reason\":\"\(reason)\"}")
+    #expect(try fresh.send(fresh.push).body == #"{"reason":"\#(reason)"}"#)
     _ = try rig.gateway.admin("DELETE", "/faults")
     let good = try rig.client()
     #expect(try good.send(good.push).status == 200)
@@ -82,7 +82,7 @@ import Testing
       return try client.send(client.push.with("authorization", "bearer " + token))
     }
     #expect(try mixed(rig.client()).status == 200)
-    try rig.add("[{\"id\":\"provider_token_refused\",\"unrelated\":\"\(second.id)\"}]")
-    #expect(try mixed(rig.client()).body == "{\"reason\":\"UnrelatedKeyIdInToken\"}")
+    try rig.add(#"[{"id":"provider_token_refused","unrelated":"\#(second.id)"}]"#)
+    #expect(try mixed(rig.client()).body == #"{"reason":"UnrelatedKeyIdInToken"}"#)
   }
 }

@@ -15,12 +15,12 @@ import Testing
     // Three of them say nothing without one more word.
     let more = [
       "any_answer": ",\"status\":500",
-      "dead_address": ",\"when\":{\"address\":\"127.0.0.2\"}",
-      "wrong_clock": ",\"skew\":\"-30m\"", "provider_token_refused": ",\"renewal\":\"wedge\"",
+      "dead_address": #","when":{"address":"127.0.0.2"}"#,
+      "wrong_clock": #","skew":"-30m""#, "provider_token_refused": #","renewal":"wedge""#,
       "header_limits": ",\"table_size\":0",
     ]
     for fault in Fault.all {
-      let script = try read("[{\"id\":\"\(fault)\"\(more[fault.name] ?? "")}]")
+      let script = try read(#"[{"id":"\#(fault)"\#(more[fault.name] ?? "")}]"#)
       #expect(script.rules.count == 1)
       #expect(script.rules[0].fault == fault)
       #expect(script.rules[0].name == fault.name)
@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test func `a fault is named or numbered, and reports use the name`() throws {
-    let script = try read("[{\"id\":\"goaway_shutdown\"},{\"id\":\"F09\"}]")
+    let script = try read(#"[{"id":"goaway_shutdown"},{"id":"F09"}]"#)
     #expect(script.rules.map(\.fault) == [.goAwayShutdown, .goAwayShutdown])
     #expect(script.rules.map(\.name) == ["goaway_shutdown", "goaway_shutdown"])
     #expect(Fault.all.map { Fault($0.number) } == Fault.all)
@@ -164,8 +164,7 @@ import Testing
   }
 
   @Test func `the admin API adds reports and removes rules`() throws {
-    let rig = try FaultRig(
-      "[{\"id\":\"any_answer\",\"name\":\"one\",\"status\":500,\"when\":{\"nth\":1}}]")
+    let rig = try FaultRig(#"[{"id":"any_answer","name":"one","status":500,"when":{"nth":1}}]"#)
     let client = try rig.client()
     #expect(try client.send(client.push).status == 500)
     let report = try rig.gateway.json("/faults")
@@ -176,10 +175,10 @@ import Testing
     #expect(rule["at"]?.string == "request")
     #expect(rule["seen"]?.int == 1)
     #expect(rule["fired"]?.int == 1)
-    let refused = try rig.gateway.admin("POST", "/faults", "[{\"id\":\"F99\"}]")
+    let refused = try rig.gateway.admin("POST", "/faults", #"[{"id":"F99"}]"#)
     #expect(refused == "{\"error\":\"rules[0].id is not a fault: F99\"}\n")
     #expect(
-      try rig.gateway.admin("POST", "/faults", "{\"seed\":2,\"rules\":[]}") == "{\"accepted\":0}\n")
+      try rig.gateway.admin("POST", "/faults", #"{"seed":2,"rules":[]}"#) == "{\"accepted\":0}\n")
     #expect(try rig.fired == [1])
     #expect(try rig.gateway.admin("DELETE", "/faults") == "{\"removed\":1}\n")
     #expect(try rig.fired == [])

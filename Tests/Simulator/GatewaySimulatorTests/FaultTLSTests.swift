@@ -9,7 +9,7 @@ import Testing
 @Suite struct FaultTLSTests {
   /// What becomes of a client that trusts the authority of the rig's faults if there is one.
   private func refusal(_ tls: String) throws -> ConnectionFailure {
-    let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"\(tls)\"}]")
+    let rig = try FaultRig(#"[{"id":"tls_failure","tls":"\#(tls)"}]"#)
     let report = try rig.gateway.json("/faults")
     let root = report["root"]?.string.map { Array($0.utf8) }
     let client = try rig.client(roots: root, expectsSettings: false)
@@ -42,7 +42,7 @@ import Testing
   }
 
   @Test func `tls_failure: a slow handshake`() throws {
-    let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"slow\",\"delay\":\"400ms\"}]")
+    let rig = try FaultRig(#"[{"id":"tls_failure","tls":"slow","delay":"400ms"}]"#)
     let start = MonotonicClock.milliseconds()
     let client = try rig.client()
     #expect(MonotonicClock.milliseconds() - start >= 400)
@@ -51,7 +51,7 @@ import Testing
 
   @Test
   func `tls_failure: a client certificate is asked for, and a client without one goes on`() throws {
-    let rig = try FaultRig("[{\"id\":\"tls_failure\",\"tls\":\"certificate_request\"}]")
+    let rig = try FaultRig(#"[{"id":"tls_failure","tls":"certificate_request"}]"#)
     let client = try rig.client()
     #expect(try client.send(client.push).status == 200)
     // One that shows a certificate is refused: the gateway trusts another authority.
@@ -68,7 +68,7 @@ import Testing
     let rig = try FaultRig("[]")
     let answer = try rig.gateway.admin(
       "POST", "/faults",
-      "[{\"id\":\"tls_failure\",\"certificate\":\"/no/such.pem\",\"certificate_key\":\"/no/such.key\"}]"
+      #"[{"id":"tls_failure","certificate":"/no/such.pem","certificate_key":"/no/such.key"}]"#
     )
     #expect(answer.contains("tls_failure"))
     #expect(answer.contains("/no/such.pem"))

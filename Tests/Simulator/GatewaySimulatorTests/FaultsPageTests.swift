@@ -11,7 +11,7 @@ enum FaultsPage {
   static let path =
     "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/") + "/docs/simulator.md"
 
-  static func example(_ fault: Fault) -> String { "{\"id\": \"\(fault)\", \(fault.example)}" }
+  static func example(_ fault: Fault) -> String { #"{"id": "\#(fault)", \#(fault.example)}"# }
 
   private static func row(_ fault: Fault) -> String {
     let stages = fault.stages.map { "\($0)" }.joined(separator: ", ")

@@ -15,7 +15,7 @@ import Testing
   static let names = GatewayProfile.all.map(\.name)
 
   private func choose(_ name: String, in gateway: RunningGateway) throws {
-    let answer = try gateway.admin("PUT", "/profile", "{\"profile\":\"\(name)\"}")
+    let answer = try gateway.admin("PUT", "/profile", #"{"profile":"\#(name)"}"#)
     #expect(answer == "{\"accepted\":1}\n", "\(answer)")
   }
 

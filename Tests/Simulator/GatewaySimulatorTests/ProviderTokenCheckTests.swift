@@ -126,8 +126,8 @@ import Testing
   func `an issue time as a text or with a fraction is taken unless strict`(
     iat: String, onlyLenient: Bool?
   ) throws {
-    let header = Base64URL.encode(Array("{\"alg\":\"ES256\",\"kid\":\"\(key.id)\"}".utf8))
-    let claims = Base64URL.encode(Array("{\"iss\":\"\(key.team)\",\"iat\":\(iat)}".utf8))
+    let header = Base64URL.encode(Array(#"{"alg":"ES256","kid":"\#(key.id)"}"#.utf8))
+    let claims = Base64URL.encode(Array(#"{"iss":"\#(key.team)","iat":\#(iat)}"#.utf8))
     let signature = try key.key.signDER(Array("\(header).\(claims)".utf8))
     let token = "\(header).\(claims).\(Base64URL.encode(signature))"
     #expect(answer(token) == (onlyLenient == nil ? .invalidProviderToken : nil))

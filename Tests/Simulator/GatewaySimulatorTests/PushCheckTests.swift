@@ -258,13 +258,13 @@ import Testing
     let broken = push.withText("{\"aps\":")
     #expect(judgement(broken).refusal == nil)
     #expect(judgement(broken).isBrokenJSON)
-    #expect(!judgement(push.withText("{\"aps\":{\"alert\":\"x\"}}")).isBrokenJSON)
+    #expect(!judgement(push.withText(#"{"aps":{"alert":"x"}}"#)).isBrokenJSON)
     rules.jsonCheck = .off
     #expect(!judgement(broken, rules: rules).isBrokenJSON)
     rules.jsonCheck = .strict
     #expect(refusal(broken, rules: rules) == Refusal(.payloadEmpty))
     #expect(refusal(push.withText("{\"aps\":{}}"), rules: rules) == Refusal(.invalidPushType))
-    #expect(refusal(push.withText("{\"aps\":{\"alert\":\"x\"}}"), rules: rules) == nil)
+    #expect(refusal(push.withText(#"{"aps":{"alert":"x"}}"#), rules: rules) == nil)
   }
 
   @Test(arguments: [

@@ -107,7 +107,7 @@ import Testing
     let rig = try Rig()
     let (client, push) = try rig.client()
     let secret = "a-secret-of-the-payload"
-    _ = try client.send(push.withText("{\"aps\":{\"alert\":\"\(secret)\"}}"))
+    _ = try client.send(push.withText(#"{"aps":{"alert":"\#(secret)"}}"#))
     _ = try client.send(push.with("apns-topic", "com.example.app.voip"))
     let text = try rig.text
     #expect(try rig.lines.count == 2)

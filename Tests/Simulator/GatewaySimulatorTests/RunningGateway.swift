@@ -62,7 +62,7 @@ final class RunningGateway {
 
   /// Switches a behaviour while it runs.
   func set(_ name: String, _ value: String) throws {
-    let answer = try admin("PUT", "/profile", "{\"\(name)\":\"\(value)\"}")
+    let answer = try admin("PUT", "/profile", #"{"\#(name)":"\#(value)"}"#)
     try #require(answer == "{\"accepted\":1}\n", "\(answer)")
   }
 

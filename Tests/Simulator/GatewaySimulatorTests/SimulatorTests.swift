@@ -30,11 +30,11 @@ import Testing
     let client = try GatewayClient(gateway)
     let answer = try client.send(client.push.with("authorization", nil))
     #expect(answer.status == 403)
-    #expect(answer.body == "{\"reason\":\"MissingProviderToken\"}")
+    #expect(answer.body == #"{"reason":"MissingProviderToken"}"#)
     #expect(client.limits == [1])
     let size = try client.send(client.push.withBody(4_097))
     #expect(size.status == 413)
-    #expect(size.body == "{\"reason\":\"PayloadTooLarge\"}")
+    #expect(size.body == #"{"reason":"PayloadTooLarge"}"#)
   }
 
   @Test func `declared tokens answer 410 with their timestamp and everything is reported`() throws {
@@ -42,12 +42,12 @@ import Testing
     let client = try GatewayClient(gateway)
     let token = String(repeating: "ab", count: 32)
     #expect(
-      try gateway.admin("PUT", "/tokens", "[{\"token\":\"\(token)\",\"timestamp\":1794999000123}]")
+      try gateway.admin("PUT", "/tokens", #"[{"token":"\#(token)","timestamp":1794999000123}]"#)
         == "{\"accepted\":1}\n")
     let path = client.push.with(":path", "/3/device/" + token)
     let gone = try client.send(path)
     #expect(gone.status == 410)
-    #expect(gone.body == "{\"reason\":\"Unregistered\",\"timestamp\":1794999000123}")
+    #expect(gone.body == #"{"reason":"Unregistered","timestamp":1794999000123}"#)
     _ = try client.send(client.push)
     let lines = try gateway.admin("GET", "/requests").split(separator: "\n")
     try #require(lines.count == 2)
@@ -76,7 +76,7 @@ import Testing
     let other = try TestKey(id: "KEY0000009")
     let now = WallClock.seconds()
     let push = PushText(token: try other.token(issuedAt: now))
-    #expect(try client.send(push).body == "{\"reason\":\"InvalidProviderToken\"}")
+    #expect(try client.send(push).body == #"{"reason":"InvalidProviderToken"}"#)
     let pem = String(decoding: try other.key.publicKey.pem(), as: UTF8.self)
     let key: JSONValue = [
       ["key_id": "KEY0000009", "team_id": "TEAM000001", "public_key": .string(pem)]
@@ -147,7 +147,7 @@ import Testing
     #expect(exchange.pointee.status == 200)
     #expect(
       client.notices.contains(
-        .goAway(lastStreamID: 1, code: 0, debug: Array("{\"reason\":\"Shutdown\"}".utf8))))
+        .goAway(lastStreamID: 1, code: 0, debug: Array(#"{"reason":"Shutdown"}"#.utf8))))
     #expect(client.notices.last == .closed(nil))
   }
 
@@ -160,7 +160,7 @@ import Testing
     let command =
       "curl -s --http2 --cacert \(gateway.rootPath) -w ' %{http_code} %{http_version}' -d '{}'"
     let refused = try FaultRig.output("\(command) \(url)")
-    #expect(refused == "{\"reason\":\"MissingProviderToken\"} 403 2")
+    #expect(refused == #"{"reason":"MissingProviderToken"} 403 2"#)
     let authorization = client.push.fields.first { $0.name == "authorization" }?.value ?? ""
     let accepted = try FaultRig.output(
       "\(command) -H 'authorization: \(authorization)' -H 'apns-topic: com.example.app' \(url)")
