@@ -36,6 +36,11 @@ public enum File {
     }
   }
 
+  /// The same as text.
+  public static func text(_ path: String, limit: Int = 64 << 20) throws(SystemError) -> String {
+    String(decoding: try read(path, limit: limit), as: UTF8.self)
+  }
+
   /// The error of the system call that just failed for the file at `path`.
   static func unusable(_ path: String, _ verb: String) -> SystemError {
     let code = errno

@@ -154,7 +154,7 @@ import Testing
 
   /// Memory of this process.
   private static var residentBytes: Int {
-    let text = (try? File.read("/proc/self/statm")).map { String(decoding: $0, as: UTF8.self) }
+    let text = try? File.text("/proc/self/statm")
     let pages = text?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
     return pages * 4_096
   }

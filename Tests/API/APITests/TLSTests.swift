@@ -94,8 +94,7 @@ import Testing
     #expect(eventually { isRefused() })
     #expect((try? client.post(fixture.url, request, headers: authorization)) == nil)
     #expect(try before.post(fixture.url, request, headers: authorization).status == 202)
-    try Files.replace(
-      folder.file("key"), String(decoding: try File.read(folder.file("newkey")), as: UTF8.self))
+    try Files.replace(folder.file("key"), File.text(folder.file("newkey")))
     #expect(
       eventually { (try? client.post(fixture.url, request, headers: authorization).status) == 202 })
     #expect(!isRefused())

@@ -112,9 +112,7 @@ final class ChaosRig {
     }
   }
 
-  func logText(_ name: String) -> String {
-    (try? File.read(pipeline.logFile(name))).map { String(decoding: $0, as: UTF8.self) } ?? ""
-  }
+  func logText(_ name: String) -> String { (try? File.text(pipeline.logFile(name))) ?? "" }
 
   /// Counts from 0, and reports the progress with each fault.
   func turns(_ count: Int) -> some Sequence<Int> {

@@ -7,8 +7,8 @@ struct ProcessStatus {
 
   /// Returns nil if there is no such process.
   init?(_ pid: Int32) {
-    guard let text = try? File.read("/proc/\(pid)/status") else { return nil }
-    lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+    guard let text = try? File.text("/proc/\(pid)/status") else { return nil }
+    lines = text.split(separator: "\n")
   }
 
   var residentKilobytes: Int? { value("VmRSS:").flatMap { Int($0) } }

@@ -270,7 +270,7 @@ import Testing
 
   @Test func `docs has every scenario with its bound, as the suite has it`() throws {
     let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let document = String(decoding: try File.read("\(root)/docs/guarantees.md"), as: UTF8.self)
+    let document = try File.text("\(root)/docs/guarantees.md")
     for scenario in Scenario.all {
       let hasRow = document.contains(scenario.documentation)
       #expect(hasRow, "docs/guarantees.md lacks: \(scenario.documentation)")

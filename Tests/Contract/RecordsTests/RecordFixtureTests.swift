@@ -31,7 +31,7 @@ import Testing
   }
 
   private static func records(_ name: String) throws -> [RecordFixture] {
-    String(decoding: try File.read("\(folder)/\(name)"), as: UTF8.self).split(separator: "\n")
+    try File.text("\(folder)/\(name)").split(separator: "\n")
       .map { try! RecordFixture(line: String($0)) }
   }
 

@@ -83,7 +83,7 @@ import Testing
       #expect(eventually { (try? File.read(folder.file(name)))?.isEmpty == false })
     }
     #expect(tree.stopAll().isEmpty)
-    #expect(String(decoding: try File.read(ends), as: UTF8.self) == "top\nmiddle\nbottom\n")
+    #expect(try File.text(ends) == "top\nmiddle\nbottom\n")
   }
 
   @Test func `a child that ignores the request to end is killed and named`() throws {
@@ -104,7 +104,7 @@ import Testing
     try tree.start(shell("child", script, log: folder.file("log"), restarts: false))
     #expect(eventually { tree.state("child")?.lastStatus != nil })
     tree.stopAll()
-    let output = String(decoding: try File.read(folder.file("log")), as: UTF8.self)
+    let output = try File.text(folder.file("log"))
     #expect(output.split(separator: "\n").first == "0")
     #expect(output.contains("0000000000000000"))
   }

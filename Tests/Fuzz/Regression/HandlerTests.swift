@@ -57,7 +57,7 @@ import Testing
     let folder = "\(root)/Sources/Contract/Records"
     var found: Set<String> = []
     for file in CorpusTests.files(folder) where file.hasSuffix(".swift") {
-      let text = String(decoding: try File.read("\(folder)/\(file)"), as: UTF8.self)
+      let text = try File.text("\(folder)/\(file)")
       for mark in ["record: \"", "kind = \""] {
         for part in text.split(separator: mark, omittingEmptySubsequences: false).dropFirst() {
           found.insert(String(part.prefix { $0 != "\"" }))

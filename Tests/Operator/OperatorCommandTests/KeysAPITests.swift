@@ -23,7 +23,7 @@ import Testing
       let entry = APIKeyEntry(name: "team \(index)", apps: ["com.example.app"])
       try APIKeyEntry.add(entry.json(of: key), named: entry.name, to: file)
     }
-    let text = String(decoding: try File.read(file), as: UTF8.self)
+    let text = try File.text(file)
     for key in keys { #expect(!text.contains(key)) }
     let entries = try #require(try JSONParser().parse(text).array)
     #expect(entries.map { $0["name"]?.string } == ["team 0", "team 1"])

@@ -115,7 +115,7 @@ import Testing
   @Test func `the page about Kafka has the properties of newer versions with their values`() throws
   {
     let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let page = String(decoding: try File.read("\(root)/docs/kafka.md"), as: UTF8.self)
+    let page = try File.text("\(root)/docs/kafka.md")
     let all = KafkaConfiguration.newDefaults + KafkaConfiguration.newReaderDefaults
     for (name, value) in all + [("socket.nagle.disable", "true")]
     where name != "metadata.recovery.strategy" {

@@ -81,7 +81,7 @@ import Testing
       }
       let notes = CrashNotes(try File.read(file))
       #expect(notes.count == 1)
-      let lines = String(decoding: try File.read(file), as: UTF8.self).split(separator: "\n")
+      let lines = try File.text(file).split(separator: "\n")
       #expect(lines.count == crash && lines.allSatisfy { $0.hasSuffix(" \(topic)") })
     }
     await #expect(processExitsWith: .exitCode(42)) {
@@ -106,8 +106,7 @@ import Testing
       raise(signal)
     }
     #expect(
-      String(decoding: try File.read(file), as: UTF8.self)
-        == "\(signal) 7 9223372036854775807 -1 push.feedback\n")
+      try File.text(file) == "\(signal) 7 9223372036854775807 -1 push.feedback\n")
   }
 
   @Test func `what a database has of a record is named by its value`() async throws {
@@ -118,7 +117,7 @@ import Testing
       RecordInHand(topic: "push.schedule").take(stored: .min)
       raise(SIGSEGV)
     }
-    let note = String(decoding: try File.read(file), as: UTF8.self)
+    let note = try File.text(file)
     #expect(note == "11 -1 -9223372036854775808 0 push.schedule\n")
     #expect(!CrashNotes(Array(note.utf8)).areDeadly(stored: .min, of: "push.schedule"))
     let twice = CrashNotes(Array((note + note).utf8))

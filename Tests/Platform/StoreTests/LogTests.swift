@@ -32,8 +32,7 @@ import Testing
   /// The files of the database that have these bytes.
   private func filesWith(_ text: String) -> [String] {
     ["", "-wal"].filter { suffix in
-      guard let bytes = try? File.read(folder.file("tokens.db" + suffix)) else { return false }
-      return String(decoding: bytes, as: UTF8.self).contains(text)
+      (try? File.text(folder.file("tokens.db" + suffix)))?.contains(text) == true
     }
   }
 

@@ -49,7 +49,7 @@ enum FaultsPage {
 
 @Suite struct FaultsPageTests {
   @Test func `the page of faults is what their declarations say`() throws {
-    let page = String(decoding: try File.read(FaultsPage.path), as: UTF8.self)
+    let page = try File.text(FaultsPage.path)
     let made = FaultsPage.made(from: page)
     #expect(Fault.all.allSatisfy { made.contains(FaultsPage.example($0)) })
     #expect(made.contains(ProfileReport.text))

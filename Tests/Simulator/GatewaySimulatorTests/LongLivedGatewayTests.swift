@@ -138,7 +138,7 @@ import Testing
   @Test func `ready-made scripts are posted as they lie there`() throws {
     let rig = try FaultRig("[]") { $0.alsoListen = ["127.0.0.2"] }
     for path in try ReadyMadeScripts.names() {
-      let text = String(decoding: try File.read(path), as: UTF8.self)
+      let text = try File.text(path)
       let answer = try rig.gateway.admin("POST", "/faults", text)
       #expect(answer.hasPrefix("{\"accepted\":"), "\(path): \(answer)")
       _ = try rig.gateway.admin("DELETE", "/faults")

@@ -37,7 +37,7 @@ import Testing
     }
 
     var text: String {
-      get throws { String(decoding: try File.read(folder.file("lines")), as: UTF8.self) }
+      get throws { try File.text(folder.file("lines")) }
     }
 
     /// The lines about requests.

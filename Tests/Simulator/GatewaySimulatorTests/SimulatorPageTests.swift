@@ -11,7 +11,7 @@ import Testing
 
   init() throws {
     let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    page = String(decoding: try File.read("\(root)/docs/simulator.md"), as: UTF8.self)
+    page = try File.text("\(root)/docs/simulator.md")
   }
 
   @Test func `the page says what is asked of each push type`() {

@@ -61,9 +61,7 @@ public final class BuiltProgram {
   }
 
   /// The output so far, standard output and error.
-  public var output: String {
-    (try? File.read(outputPath)).map { String(decoding: $0, as: UTF8.self) } ?? ""
-  }
+  public var output: String { (try? File.text(outputPath)) ?? "" }
 
   /// Waits until it has printed `text`.
   public func prints(_ text: String, withinMilliseconds limit: UInt64) -> Bool {

@@ -6,11 +6,11 @@ import Glibc
 enum ListeningSockets {
   /// The ports of a process's listening IPv4 sockets.
   static func ports(of pid: Int32) -> [UInt16] {
-    guard let table = try? File.read("/proc/\(pid)/net/tcp") else { return [] }
+    guard let table = try? File.text("/proc/\(pid)/net/tcp") else { return [] }
     let own = inodes(of: pid)
     var ports: [UInt16] = []
     // The first line is a header; 0A is LISTEN; the table contains every process's sockets.
-    for line in String(decoding: table, as: UTF8.self).split(separator: "\n").dropFirst() {
+    for line in table.split(separator: "\n").dropFirst() {
       let fields = line.split(separator: " ")
       guard fields.count > 9, fields[3] == "0A", own.contains(String(fields[9])),
         let colon = fields[1].firstIndex(of: ":"),

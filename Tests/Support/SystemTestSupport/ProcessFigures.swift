@@ -6,9 +6,8 @@ import Glibc
 extension BuiltProgram {
   /// The peak resident memory in MiB; 0 once it has ended.
   public var peakMebibytes: Int {
-    guard let text = try? File.read("/proc/\(pid)/status") else { return 0 }
-    for line in String(decoding: text, as: UTF8.self).split(separator: "\n")
-    where line.hasPrefix("VmHWM:") {
+    guard let text = try? File.text("/proc/\(pid)/status") else { return 0 }
+    for line in text.split(separator: "\n") where line.hasPrefix("VmHWM:") {
       return (line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) >> 10
     }
     return 0
@@ -16,9 +15,9 @@ extension BuiltProgram {
 
   /// The processor time it has used, user and system, in milliseconds.
   public var processorMilliseconds: Int {
-    guard let text = try? File.read("/proc/\(pid)/stat") else { return 0 }
+    guard let text = try? File.text("/proc/\(pid)/stat") else { return 0 }
     // The second field is the name, in parentheses; user and system time are the 14th and 15th.
-    let fields = String(decoding: text, as: UTF8.self).split(separator: ")").last ?? ""
+    let fields = text.split(separator: ")").last ?? ""
     let ticks = fields.split(separator: " ").dropFirst(11).prefix(2).compactMap { Int($0) }
     return ticks.reduce(0, +) * 1_000 / max(1, sysconf(Int32(_SC_CLK_TCK)))
   }
@@ -37,11 +36,10 @@ extension BuiltProgram {
     let tasks = "/proc/\(pid)/task"
     var found: Int32?
     for task in File.names(in: tasks) {
-      guard let list = try? File.read("\(tasks)/\(task)/children") else { continue }
-      for text in list.split(separator: 32) {
-        guard let pid = Int32(String(decoding: text, as: UTF8.self)) else { continue }
-        let words = ((try? File.read("/proc/\(pid)/cmdline")) ?? []).split(separator: 0)
-          .map { String(decoding: $0, as: UTF8.self) }
+      guard let list = try? File.text("\(tasks)/\(task)/children") else { continue }
+      for pid in list.split(separator: " ").compactMap({ Int32($0) }) {
+        let words = ((try? File.text("/proc/\(pid)/cmdline")) ?? "").split(separator: "\0")
+          .map(String.init)
         let isNamed = words.first?.hasSuffix("/" + name) == true
         if isNamed, command == nil || words.dropFirst().first == command { found = pid }
       }

@@ -27,14 +27,10 @@ enum DeployedFiles {
     return path
   }
 
-  static func text(_ path: String) throws -> String {
-    String(decoding: try File.read("\(folder)/\(path)"), as: UTF8.self)
-  }
+  static func text(_ path: String) throws -> String { try File.text("\(folder)/\(path)") }
 
   /// A file anywhere in the repository.
-  static func page(_ path: String) throws -> String {
-    String(decoding: try File.read("\(root)/\(path)"), as: UTF8.self)
-  }
+  static func page(_ path: String) throws -> String { try File.text("\(root)/\(path)") }
 
   /// Expects that a page of docs/reference is this text; with `MARTLET_WRITE_DOCS` it is written first.
   static func expectPage(_ name: String, _ text: String) throws {

@@ -62,7 +62,7 @@ import Testing
 
   /// The version of this Debian, if it is one: each has the libraries in packages of its own names.
   private static let debian: Substring? = {
-    let system = (try? File.read("/etc/os-release")).map { String(decoding: $0, as: UTF8.self) }
+    let system = try? File.text("/etc/os-release")
     guard let system, system.contains("\nID=debian\n") else { return nil }
     return system.firstMatch(of: #/\nVERSION_ID="(\d+)"/#)?.1
   }()

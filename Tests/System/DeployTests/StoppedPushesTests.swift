@@ -208,8 +208,7 @@ import Testing
   }
 
   @Test func `the runbook has the same table`() throws {
-    let page = String(
-      decoding: try File.read("\(DeployedFiles.folder)/../docs/runbook.md"), as: UTF8.self)
+    let page = try File.text("\(DeployedFiles.folder)/../docs/runbook.md")
     let start = try #require(page.firstRange(of: "## How pushes stop, and what fires\n"))
     let rows = page[start.upperBound...].split(separator: "\n").prefix { !$0.hasPrefix("## ") }
       .filter { $0.hasPrefix("| ") }.dropFirst(2)

@@ -166,7 +166,7 @@ import Testing
     try #require(
       feedback.prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: 60_000),
       "\(feedback.output)")
-    let exported = String(decoding: try File.read(folder.file("tokens.ndjson")), as: UTF8.self)
+    let exported = try File.text(folder.file("tokens.ndjson"))
     #expect(exported.split(separator: "\n").count == 200)
     var again = ""
     let isSame = try eventually(withinMilliseconds: 120_000, pauseMilliseconds: 300) {

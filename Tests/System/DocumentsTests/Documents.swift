@@ -12,9 +12,7 @@ enum Documents {
     return "/\(root)/\(relative)"
   }
 
-  static func text(_ relative: String) throws -> String {
-    String(decoding: try File.read(path(relative)), as: UTF8.self)
-  }
+  static func text(_ relative: String) throws -> String { try File.text(path(relative)) }
 
   /// What stands on a page below a heading of the second level.
   static func section(_ heading: String, of page: String) throws -> String {

@@ -29,7 +29,7 @@ import Testing
     // It was the proxy that asked, over HTTP/2. Before it knows the stream limit of the gateway it may
     // ask for too much; what the gateway refuses then, the sender sends again.
     #expect(proxy.stop() == 128 + SIGTERM, "nghttpx printed: \(proxy.output.suffix(2_000))")
-    let log = String(decoding: try File.read(folder.file("access.log")), as: UTF8.self)
+    let log = try File.text(folder.file("access.log"))
     #expect(log.split(separator: "\n").filter { $0.hasPrefix("h2 POST ") }.count >= 402)
     #expect(try simulator.requests().count == 402)
   }

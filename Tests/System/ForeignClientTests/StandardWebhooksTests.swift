@@ -95,7 +95,7 @@ final class StandardWebhooksTests {
   }
 
   private func lines() -> [JSONValue] {
-    let text = (try? File.read(folder.file("log"))).map { String(decoding: $0, as: UTF8.self) }
+    let text = try? File.text(folder.file("log"))
     return (text ?? "").split(separator: "\n").compactMap { try? JSONDocument(String($0)).root }
   }
 
@@ -157,7 +157,7 @@ final class StandardWebhooksTests {
   }
 
   @Test func `the ten lines of the documentation verify what is signed, and nothing else`() throws {
-    let page = String(decoding: try File.read(Repository.path("docs/webhooks.md")), as: UTF8.self)
+    let page = try File.text(Repository.path("docs/webhooks.md"))
     let start = try #require(page.firstRange(of: "```python\nimport base64"))
     let code = page[start.lowerBound...].dropFirst("```python\n".count)
     let end = try #require(code.firstRange(of: "```"))

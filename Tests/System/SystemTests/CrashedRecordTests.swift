@@ -99,8 +99,7 @@ import Testing
   private func notesFile(_ program: Program) -> String { rig.folder.file("\(program.name).notes") }
 
   private func notes(_ program: Program) -> [Substring] {
-    let text = (try? File.read(notesFile(program))).map { String(decoding: $0, as: UTF8.self) }
-    return (text ?? "").split(separator: "\n")
+    ((try? File.text(notesFile(program))) ?? "").split(separator: "\n")
   }
 
   private func start(_ program: Program) throws {
@@ -111,8 +110,7 @@ import Testing
   private func thread(_ pid: Int32, _ name: String?) -> Int32? {
     guard let name else { return pid }
     return File.names(in: "/proc/\(pid)/task").compactMap { Int32($0) }.first {
-      let text = (try? File.read("/proc/\(pid)/task/\($0)/comm")) ?? []
-      return String(decoding: text, as: UTF8.self).hasPrefix(name)
+      (try? File.text("/proc/\(pid)/task/\($0)/comm"))?.hasPrefix(name) == true
     }
   }
 

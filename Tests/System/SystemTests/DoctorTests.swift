@@ -113,8 +113,7 @@ import Testing
   @Test func `of a fresh package no file that a deployment may do without is an error`() throws {
     let folder = TemporaryFolder()
     for program in ["api", "webhooks", "feedback"] {
-      let text = String(
-        decoding: try File.read("\(Self.root)/deploy/\(program).properties"), as: UTF8.self)
+      let text = try File.text("\(Self.root)/deploy/\(program).properties")
       // Their files lie where no test may write.
       try File.write(
         folder.file("\(program).properties"),

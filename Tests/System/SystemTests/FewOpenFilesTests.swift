@@ -14,7 +14,7 @@ import Testing
 
   /// Gives the signer so many credentials, each for one app.
   private func writeCredentials(_ rig: PipelineRig) throws -> String {
-    let made = String(decoding: try File.read(rig.keys + "/credentials.json"), as: UTF8.self)
+    let made = try File.text(rig.keys + "/credentials.json")
     let keyID = try #require(made.firstMatch(of: #/"key_id": *"([^"]+)"/#)).1
     let keyFile = try #require(made.firstMatch(of: #/"key_file": *"([^"]+)"/#)).1
     let all = (0..<Self.credentials).map { number in

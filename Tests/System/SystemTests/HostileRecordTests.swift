@@ -59,8 +59,7 @@ import Testing
 
   /// A record of each kind: those of the fixtures, and what they lack.
   private static func examples(_ names: TopicNames) throws -> [Example] {
-    let text = String(
-      decoding: try File.read("\(root)/Tests/Fixtures/Records/0.1.0.jsonl"), as: UTF8.self)
+    let text = try File.text("\(root)/Tests/Fixtures/Records/0.1.0.jsonl")
     var examples: [Example] = []
     for line in text.split(separator: "\n") {
       let object = try JSONDocument(String(line)).root

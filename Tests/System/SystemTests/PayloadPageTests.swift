@@ -10,7 +10,7 @@ import Testing
 @Suite struct PayloadPageTests {
   private static func page() throws -> String {
     let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-    return String(decoding: try File.read("/\(root)/docs/payloads.md"), as: UTF8.self)
+    return try File.text("/\(root)/docs/payloads.md")
   }
 
   /// The requests that the page shows.

@@ -92,7 +92,7 @@ import Testing
     let found = try BuiltProgram.run(
       "/usr/bin/find", [rig.keys, "-name", "*.p8", "-o", "-name", "*-key.pem"], in: rig.folder)
     return try found.output.split(separator: "\n").flatMap { path in
-      String(decoding: try File.read(String(path)), as: UTF8.self).split(separator: "\n")
+      try File.text(String(path)).split(separator: "\n")
         .filter { !$0.hasPrefix("-----") && $0.count > 20 }.map(String.init)
     }
   }

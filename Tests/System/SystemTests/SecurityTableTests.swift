@@ -16,7 +16,7 @@ import Testing
 
   /// The topics in the first column of the table; `*` stands for any ending.
   private static func rows() throws -> [String] {
-    let text = String(decoding: try File.read("\(root)/SECURITY.md"), as: UTF8.self)
+    let text = try File.text("\(root)/SECURITY.md")
     let lines = text.split(separator: "\n").drop { !$0.hasPrefix("| topic | who may write it can") }
     return lines.dropFirst(2).prefix { $0.hasPrefix("|") }.flatMap { line in
       let cell = line.split(separator: "|")[0]

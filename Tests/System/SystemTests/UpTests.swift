@@ -26,7 +26,7 @@ import Testing
     let up = try start(folder, ["--senders", "2"])
     #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
     for name in ["signer", "ingest", "feedback", "sender-1", "sender-2"] {
-      let log = String(decoding: try File.read(folder.file("up/logs/\(name).log")), as: UTF8.self)
+      let log = try File.text(folder.file("up/logs/\(name).log"))
       #expect(log.contains(" \(ServiceKitLog.ready.rawValue)\n"), "\(name): \(log)")
     }
     let addresses = try JSONDocument(try File.read(folder.file("up/addresses.json"))).root
@@ -135,7 +135,7 @@ import Testing
       "/bin/sh", ["-c", "\(promtool) check metrics < \(folder.file("metrics"))"], in: folder)
     #expect(check.status == 0 && check.output.isEmpty, "\(process): \(check.output)")
     let list = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let docs = String(decoding: try File.read("\(list)/docs/reference/metrics.md"), as: UTF8.self)
+    let docs = try File.text("\(list)/docs/reference/metrics.md")
     for line in page.split(separator: "\n") where line.hasPrefix("# TYPE ") {
       let words = line.split(separator: " ")
       #expect(docs.contains("| `\(words[2])` |"), "\(process): \(line)")
@@ -184,8 +184,7 @@ import Testing
     let file = folder.file("address")
     let broker = try BuiltProgram.start("martlet", ["broker", "--address-file", file], in: folder)
     #expect(eventually(withinMilliseconds: 60_000) { File.exists(file) })
-    let kafka = String(decoding: try File.read(file), as: UTF8.self)
-      .split(separator: "\n").first.map(String.init)
+    let kafka = try File.text(file).split(separator: "\n").first.map(String.init)
     let up = try start(folder, ["--kafka", try #require(kafka)])
     #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
     #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")

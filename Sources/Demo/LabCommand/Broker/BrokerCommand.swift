@@ -90,7 +90,7 @@ public enum BrokerCommand: Service {
   ) throws(SettingErrors) -> AccessControl {
     do {
       if let problem = try File.exposure(of: file) { throw values.error("users", problem) }
-      let text = String(decoding: try File.read(file, limit: 1 << 20), as: UTF8.self)
+      let text = try File.text(file, limit: 1 << 20)
       return try AccessControl(file: text)
     } catch let error as SettingErrors {
       throw error

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import APNS
 import Bytes
 import CommandKit
 import Contract
@@ -6,6 +7,7 @@ import EventLoop
 import Glibc
 import Kafka
 import ServiceKit
+import Store
 
 /// One run of the demo: starts the pipeline, produces the requests, follows the output, and audits everything.
 final class DemoRun {
@@ -138,14 +140,21 @@ final class DemoRun {
     context.log(LabLog.processKilled, ["process": name])
   }
 
+  /// The devices that feedback wrote down as invalid.
+  private func recordedTokens() throws -> Set<DemoGateway.Device> {
+    guard File.exists(pipeline.database) else { return [] }
+    let invalid = try TokenStoreReader(pipeline.database).invalidDevices()
+    return Set(invalid.map { DemoGateway.Device(token: $0.device.token, app: $0.device.app) })
+  }
+
   /// Compares all reports and waits for a while until the database has caught up.
   private func audit(_ readers: DemoReaders, _ gateway: DemoGateway) throws -> DemoReport {
     let expected = try gateway.report(into: ledger)
     let deadline = MonotonicClock.milliseconds() + 15_000
-    var recorded = try DemoDatabase.invalidTokens(pipeline.database)
+    var recorded = try recordedTokens()
     while recorded != expected, MonotonicClock.milliseconds() < deadline {
       usleep(100_000)
-      recorded = try DemoDatabase.invalidTokens(pipeline.database)
+      recorded = try recordedTokens()
     }
     var report = DemoReport()
     report.totals = ledger.totals

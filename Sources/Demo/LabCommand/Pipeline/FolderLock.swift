@@ -19,7 +19,7 @@ final class FolderLock {
       guard code == EWOULDBLOCK else {
         throw SystemError(code: code, attempt: "cannot lock \(path)")
       }
-      let owner = String(decoding: (try? File.read(path)) ?? [], as: UTF8.self)
+      let owner = (try? File.text(path)) ?? ""
       throw ServiceFailure(
         "another martlet (process \(owner)) uses \(folder): stop it, or choose another --dir")
     }

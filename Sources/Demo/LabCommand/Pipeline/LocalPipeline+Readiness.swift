@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Bytes
 import EventLoop
 import Glibc
 import ServiceKit
@@ -51,7 +52,7 @@ extension LocalPipeline {
 
   /// Describes how a process ended and why, as far as the end of its log shows.
   func ending(of name: String, _ status: Int32) -> ServiceFailure {
-    let text = DemoDatabase.text(logFile(name))
+    let text = (try? File.text(logFile(name))) ?? ""
     let end = text.split(separator: "\n").suffix(5).joined(separator: "\n")
     return ServiceFailure("\(name) ended with status \(status); its log ends with\n\(end)")
   }

@@ -193,7 +193,7 @@ public final class LocalPipeline {
         "broker", "--address-file", file, "--topic-prefix", plan.topicPrefix, "--port", "\(port)",
         "--dir", "\(plan.folder)/kafka", "--brokers", "\(plan.brokers)",
       ] + plan.brokerFlags, stage: 0)
-    kafka = try address(in: file, of: "broker").trimmingNewline
+    kafka = try address(in: file, of: "broker")
   }
 
   private func startGateway() throws {
@@ -273,7 +273,7 @@ public final class LocalPipeline {
       common + [
         "--listen", "127.0.0.1:\(port)", "--keys", entries, "--database", database,
       ] + (plan.hasScheduler ? ["--schedule-database", scheduleDatabase] : []), stage: 5)
-    api = ("http://127.0.0.1:\(port)", String(decoding: try File.read(text), as: UTF8.self))
+    api = ("http://127.0.0.1:\(port)", try File.text(text))
   }
 
   /// Returns that port if nothing listens there and no other pipeline has claimed it.
@@ -354,16 +354,10 @@ public final class LocalPipeline {
   private func address(in file: String, of name: String) throws -> String {
     let deadline = MonotonicClock.milliseconds() + 20_000
     while MonotonicClock.milliseconds() < deadline {
-      if let bytes = try? File.read(file), !bytes.isEmpty {
-        return String(decoding: bytes, as: UTF8.self)
-      }
+      if let line = try? File.text(file).split(separator: "\n").first { return String(line) }
       if let status = processes.state(name)?.lastStatus { throw ending(of: name, status) }
       usleep(10_000)
     }
     throw ServiceFailure("\(name) did not start within 20 s; see \(logFile(name))")
   }
-}
-
-extension String {
-  fileprivate var trimmingNewline: String { hasSuffix("\n") ? String(dropLast()) : self }
 }

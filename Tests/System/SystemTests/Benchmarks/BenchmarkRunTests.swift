@@ -43,9 +43,7 @@ import Testing
   /// The file's line when it is whole; nil after 30 s.
   private static func text(_ path: String) -> String? {
     for _ in 0..<600 {
-      if let text = try? String(decoding: File.read(path), as: UTF8.self), text.hasSuffix("\n") {
-        return String(text.dropLast())
-      }
+      if let text = try? File.text(path), text.hasSuffix("\n") { return String(text.dropLast()) }
       letPass(milliseconds: 50)
     }
     return nil

@@ -25,8 +25,7 @@ import Testing
   @Test func `another figure in the results is noticed`() throws {
     let (name, field) = ("http2.jsonl", "ratio_to_h2load")
     let folder = TemporaryFolder()
-    let text = String(
-      decoding: try File.read("\(Self.root)/benchmarks/results/\(name)"), as: UTF8.self)
+    let text = try File.text("\(Self.root)/benchmarks/results/\(name)")
     let figure = try #require(text.firstMatch(of: try Regex("\"\(field)\": [0-9.]+")))
     var changed = text
     changed.replaceSubrange(figure.range, with: "\"\(field)\": 77.7")
@@ -43,7 +42,7 @@ import Testing
     let folder = TemporaryFolder()
     let known = try BuiltProgram.run(
       "\(Self.root)/benchmarks/run", ["--help"], in: folder, withinMilliseconds: 60_000)
-    let suite = String(decoding: try File.read("\(Self.root)/benchmarks/suite.py"), as: UTF8.self)
+    let suite = try File.text("\(Self.root)/benchmarks/suite.py")
     let commands = suite.matches(of: #/"[a-z0-9-]+": "([a-z0-9]+)/#).map { String($0.1) }
     #expect(commands.count > 20)
     for command in commands {

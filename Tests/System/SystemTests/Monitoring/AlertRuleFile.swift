@@ -16,7 +16,7 @@ struct AlertRuleFile {
   let rules: [Rule]
 
   init(root: String) throws {
-    text = String(decoding: try File.read("\(root)/deploy/prometheus/rules.yaml"), as: UTF8.self)
+    text = try File.text("\(root)/deploy/prometheus/rules.yaml")
     var rules: [Rule] = []
     for part in text.components(separatedBy: "      - alert: ").dropFirst() {
       let lines = part.split(separator: "\n").map { $0.drop { $0 == " " } }

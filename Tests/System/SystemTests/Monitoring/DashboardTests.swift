@@ -159,8 +159,7 @@ import Testing
       Set(Self.metrics(in: rule.expression)).subtracting(Self.absent)
         .map { (what: rule.name, expression: $0) }
     }
-    let declared = String(
-      decoding: try File.read("\(Self.root)/docs/reference/metrics.md"), as: UTF8.self)
+    let declared = try File.text("\(Self.root)/docs/reference/metrics.md")
     for name in Self.absent { #expect(declared.contains("| `\(name)` |"), "\(name)") }
     let deadline = MonotonicClock.milliseconds() + 45_000
     try send(to: try #require(addresses["kafka"]?.string)) {

@@ -78,7 +78,7 @@ import Testing
     `the runbook's table names each fault's alert, its labels, and the place that names the cause`()
     throws
   {
-    let page = String(decoding: try File.read("\(Self.root)/docs/runbook.md"), as: UTF8.self)
+    let page = try File.text("\(Self.root)/docs/runbook.md")
     let table = try #require(page.firstRange(of: "## Faults and their alerts"))
     let rows = page[table.upperBound...].split(separator: "\n").filter { $0.hasPrefix("| ") }
       .dropFirst(2).map { $0.split(separator: "|").map { $0.drop { $0 == " " } } }

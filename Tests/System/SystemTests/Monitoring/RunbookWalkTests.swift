@@ -10,8 +10,7 @@ import Testing
 
   /// File and seal of each case.
   private static func cases() throws -> [(file: String, seal: String)] {
-    let text = String(
-      decoding: try File.read("\(folder)/\(OnCallRecord.sealedFile)"), as: UTF8.self)
+    let text = try File.text("\(folder)/\(OnCallRecord.sealedFile)")
     return text.split(separator: "\n").map { line in
       let parts = line.split(separator: " ")
       return (String(parts[0]), String(parts[1]))
@@ -19,7 +18,7 @@ import Testing
   }
 
   @Test func `in every recorded case the runbook leads from the screens to the fault`() throws {
-    let page = String(decoding: try File.read("\(Self.root)/docs/runbook.md"), as: UTF8.self)
+    let page = try File.text("\(Self.root)/docs/runbook.md")
     let walk = RunbookWalk(page: page)
     #expect(walk.rows.count == AlertedFault.all.count)
     var named: Set<String> = []
@@ -35,7 +34,7 @@ import Testing
 
   @Test func `a record does not name its fault`() throws {
     for (file, _) in try Self.cases() {
-      let text = String(decoding: try File.read("\(Self.folder)/\(file)"), as: UTF8.self)
+      let text = try File.text("\(Self.folder)/\(file)")
       for fault in AlertedFault.all { #expect(!text.contains(fault.name), "\(file)") }
     }
   }
