@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import Bytes
 import Contract
 import JSON
 import LabCommand
 import Records
+import TestSupport
 import Testing
 
 @testable import ChaosSuite
@@ -269,8 +269,7 @@ import Testing
   }
 
   @Test func `docs has every scenario with its bound, as the suite has it`() throws {
-    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let document = try File.text("\(root)/docs/guarantees.md")
+    let document = try Repository.text("docs/guarantees.md")
     for scenario in Scenario.all {
       let hasRow = document.contains(scenario.documentation)
       #expect(hasRow, "docs/guarantees.md lacks: \(scenario.documentation)")

@@ -5,6 +5,7 @@ import Contract
 import Glibc
 import Identity
 import JSON
+import TestSupport
 import Testing
 
 @testable import Records
@@ -14,9 +15,7 @@ import Testing
 /// A file of a release never changes. When a format changes after a release, `touch` the file of the next version, and
 /// let `MARTLET_WRITE_DOCS=1` write it (VERSIONING.md says what may change).
 @Suite struct RecordFixtureTests {
-  private static let folder =
-    #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    + "/Tests/Fixtures/Records"
+  private static let folder = Repository.path("Tests/Fixtures/Records")
   private let parser = JSONParser()
 
   /// Files by their versions, the oldest first.

@@ -11,8 +11,6 @@ import TokenFiles
 
 /// What `deploy/convert-tokens` makes of exports, as `martlet tokens import` reads it.
 @Suite struct ConvertedTokensTests {
-  private static let root = "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-
   @Test(arguments: [
     ("onesignal", "onesignal.csv", 5), ("parse", "parse.json", 3), ("rpush", "pg_dump.sql", 3),
     ("rpush", "mysqldump.sql", 3), ("pinpoint", "pinpoint.json", 4), ("sns", "sns.json", 3),
@@ -20,7 +18,8 @@ import TokenFiles
   ])
   func `nothing is lost of the lines of an export`(kind: String, file: String, count: Int) throws {
     let result = try BuiltProgram.run(
-      "\(Self.root)/deploy/convert-tokens", [kind, "\(Self.root)/Tests/Fixtures/Exports/\(file)"],
+      Repository.path("deploy/convert-tokens"),
+      [kind, Repository.path("Tests/Fixtures/Exports/\(file)")],
       in: TemporaryFolder())
     let lines = result.output.split(separator: "\n").filter { $0.hasPrefix("{") }
     #expect(lines.count == count, "\(result.output)")

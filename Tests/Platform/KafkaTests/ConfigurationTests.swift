@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
 import TestSupport
 import Testing
@@ -114,8 +113,7 @@ import Testing
 
   @Test func `the page about Kafka has the properties of newer versions with their values`() throws
   {
-    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let page = try File.text("\(root)/docs/kafka.md")
+    let page = try Repository.text("docs/kafka.md")
     let all = KafkaConfiguration.newDefaults + KafkaConfiguration.newReaderDefaults
     for (name, value) in all + [("socket.nagle.disable", "true")]
     where name != "metadata.recovery.strategy" {

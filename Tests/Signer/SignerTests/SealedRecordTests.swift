@@ -3,6 +3,7 @@ import Bytes
 import JSON
 import Records
 import ServiceKit
+import TestSupport
 import Testing
 
 /// Sealed provider tokens that earlier versions left on the topic, from Tests/Fixtures/Records.
@@ -10,10 +11,9 @@ import Testing
   @Test func `a sealed token of every version is opened with its key`() throws {
     let fixture = try SignerFixture()
     let (_, seal) = try fixture.seal(String(repeating: "07", count: 32))
-    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
     var count = 0
     for version in ["0.1.0"] {
-      let text = try File.read("\(root)/Tests/Fixtures/Records/\(version).jsonl")
+      let text = try File.read(Repository.path("Tests/Fixtures/Records/\(version).jsonl"))
       for line in text.split(separator: UInt8(ascii: "\n")) {
         let record = try JSONDocument(Array(line)).root
         guard record["name"]?.string == "a sealed token" else { continue }

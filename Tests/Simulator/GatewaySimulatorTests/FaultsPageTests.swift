@@ -3,13 +3,13 @@ import Bytes
 import Faults
 import GatewaySimulator
 import Glibc
+import TestSupport
 import Testing
 
 /// The parts of the page that are made from declarations: the tables of faults, profiles and behaviours, and
 /// the examples.
 enum FaultsPage {
-  static let path =
-    "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/") + "/docs/simulator.md"
+  static let path = Repository.path("docs/simulator.md")
 
   static func example(_ fault: Fault) -> String { #"{"id": "\#(fault)", \#(fault.example)}"# }
 

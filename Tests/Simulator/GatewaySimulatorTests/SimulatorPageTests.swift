@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import GatewayModel
 import GatewaySimulator
 import Settings
+import TestSupport
 import Testing
 
 /// The simulator's page says what the program does.
@@ -10,8 +10,7 @@ import Testing
   private let page: String
 
   init() throws {
-    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    page = try File.text("\(root)/docs/simulator.md")
+    page = try Repository.text("docs/simulator.md")
   }
 
   @Test func `the page says what is asked of each push type`() {

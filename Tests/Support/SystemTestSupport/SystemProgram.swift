@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
+import TestSupport
 
 /// System programs that tests run.
 public enum SystemProgram {
@@ -17,10 +18,16 @@ public enum SystemProgram {
   public static func nginx() throws -> String { try unpacked("nginx/usr/sbin/nginx") }
   public static func h2o() throws -> String { try unpacked("h2o/usr/bin/h2o") }
 
+  /// A program of the environment of Python packages, from the same place.
+  public static func python(_ name: String = "python") throws -> String {
+    let path = Repository.path(".build/python/bin/\(name)")
+    guard access(path, X_OK) == 0 else { throw MissingProgram(name: path) }
+    return path
+  }
+
   /// The program at this path below .build, or otherwise the system's.
   private static func unpacked(_ place: String) throws -> String {
-    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let own = "\(root)/.build/\(place)"
+    let own = Repository.path(".build/\(place)")
     guard access(own, X_OK) != 0 else { return own }
     return try path(String(place.split(separator: "/").last ?? ""))
   }

@@ -9,8 +9,6 @@ import Testing
 
 /// What stands in deploy/ for Prometheus and Grafana fits the metrics of this version.
 @Suite struct AlertRulesTests {
-  private func text(_ path: String) throws -> String { try DeployedFiles.page(path) }
-
   /// The value of every line `name: value` of the rules.
   private func values(_ name: String, _ text: String) -> [String] {
     text.split(separator: "\n").compactMap { line in
@@ -21,7 +19,7 @@ import Testing
   @Test func `promtool accepts the rules, and each fires on its symptom alone`() throws {
     let promtool = try SystemProgram.promtool()
     let folder = TemporaryFolder()
-    let place = "\(DeployedFiles.root)/deploy/prometheus"
+    let place = "\(Repository.root)/deploy/prometheus"
     for arguments in [
       ["check", "config", "\(place)/prometheus.yaml"], ["check", "rules", "\(place)/rules.yaml"],
       ["test", "rules", "\(place)/rules-tests.yaml"],
@@ -29,8 +27,8 @@ import Testing
       let run = try BuiltProgram.run(promtool, arguments, in: folder, withinMilliseconds: 400_000)
       #expect(run.status == 0, "\(run.output)")
     }
-    let rules = try text("deploy/prometheus/rules.yaml")
-    let tests = try text("deploy/prometheus/rules-tests.yaml")
+    let rules = try Repository.text("deploy/prometheus/rules.yaml")
+    let tests = try Repository.text("deploy/prometheus/rules-tests.yaml")
     for alert in values("- alert", rules) {
       #expect(tests.contains("  - name: \(alert)\n"), "\(alert) is not tested")
       let quiet = "alertname: \(alert), exp_alerts: []"
@@ -40,7 +38,7 @@ import Testing
 
   /// The scrape of pods is checked as one of static targets: Debian's promtool is built without Kubernetes.
   @Test func `promtool accepts the scrape of pods, but for how they are found`() throws {
-    let text = try text("deploy/prometheus/kubernetes.yaml")
+    let text = try Repository.text("deploy/prometheus/kubernetes.yaml")
     let start = try #require(text.firstRange(of: "    kubernetes_sd_configs:\n"))
     let end = try #require(text.firstRange(of: "    relabel_configs:\n"))
     let head = text[..<start.lowerBound] + "    static_configs: [{targets: [a]}]\n"
@@ -48,7 +46,7 @@ import Testing
     let config = folder.file("kubernetes.yaml")
     try File.write(config, Array((head + text[end.lowerBound...]).utf8))
     try File.write(
-      folder.file("rules.yaml"), Array(try self.text("deploy/prometheus/rules.yaml").utf8))
+      folder.file("rules.yaml"), Array(try Repository.text("deploy/prometheus/rules.yaml").utf8))
     let run = try BuiltProgram.run(
       try SystemProgram.promtool(), ["check", "config", config], in: folder,
       withinMilliseconds: 60_000)
@@ -61,11 +59,11 @@ import Testing
   }
 
   @Test func `every alert is in the runbook and asks for declared metrics; few are pages`() throws {
-    let rules = try text("deploy/prometheus/rules.yaml")
+    let rules = try Repository.text("deploy/prometheus/rules.yaml")
     #expect(MetricsPage.unknownMetrics(in: rules).isEmpty)
     let alerts = values("- alert", rules)
     #expect(!alerts.isEmpty)
-    let entries = try text("docs/runbook.md").split(separator: "\n").filter {
+    let entries = try Repository.text("docs/runbook.md").split(separator: "\n").filter {
       $0.hasPrefix("## Martlet")
     }
     #expect(alerts == entries.map { String($0.dropFirst(3)) })
@@ -76,7 +74,7 @@ import Testing
   }
 
   @Test func `the dashboard asks for declared metrics, and each panel explains itself`() throws {
-    let dashboard = try JSONDocument(try text("deploy/grafana/martlet.json")).root
+    let dashboard = try JSONDocument(try Repository.text("deploy/grafana/martlet.json")).root
     let variables = dashboard["templating"]?["list"]?.array ?? []
     #expect(variables.compactMap { $0["name"]?.string } == ["datasource", "job", "instance"])
     let panels = (dashboard["panels"]?.array ?? []).filter { $0["type"]?.string != "row" }

@@ -21,7 +21,7 @@ import Testing
 
   @Test func `compose.yaml fits the Compose Specification`() throws {
     let run = try BuiltProgram.run(
-      DeployedFiles.python(),
+      SystemProgram.python(),
       [
         "-B", "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec",
         "\(DeployedFiles.folder)/docker/compose.yaml",

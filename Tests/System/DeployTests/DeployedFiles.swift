@@ -17,26 +17,15 @@ enum DeployedFiles {
     var name: String { value["metadata"]?["name"]?.string ?? "" }
   }
 
-  static let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-  static let folder = "\(root)/deploy"
-
-  /// What scripts/setup --test installs for these tests.
-  static func python() throws -> String {
-    let path = "\(root)/.build/python/bin/python"
-    guard File.exists(path) else { throw MissingProgram(name: path) }
-    return path
-  }
+  static let folder = Repository.path("deploy")
 
   static func text(_ path: String) throws -> String { try File.text("\(folder)/\(path)") }
 
-  /// A file anywhere in the repository.
-  static func page(_ path: String) throws -> String { try File.text("\(root)/\(path)") }
-
   /// Expects that a page of docs/reference is this text; with `MARTLET_WRITE_DOCS` it is written first.
   static func expectPage(_ name: String, _ text: String) throws {
-    let path = "\(root)/docs/reference/\(name)"
+    let path = Repository.path("docs/reference/\(name)")
     if getenv("MARTLET_WRITE_DOCS") != nil { try File.write(path, Array(text.utf8), mode: 0o644) }
-    #expect(try page("docs/reference/\(name)") == text, "out of date: scripts/docs writes it")
+    #expect(try File.text(path) == text, "out of date: scripts/docs writes it")
   }
 
   /// Every file, relative to deploy/, sorted.
@@ -56,9 +45,10 @@ enum DeployedFiles {
 
   private static let read: Result<[Document], any Error> = Result {
     let files = try paths().filter { $0.hasSuffix(".yaml") }.map { "\(folder)/\($0)" }
-    let script = "\(root)/Tests/System/DeployTests/Python/yaml_to_json.py"
+    let script = Repository.path("Tests/System/DeployTests/Python/yaml_to_json.py")
     let run = try BuiltProgram.run(
-      python(), ["-B", script] + files, in: TemporaryFolder(), withinMilliseconds: 60_000)
+      SystemProgram.python(), ["-B", script] + files, in: TemporaryFolder(),
+      withinMilliseconds: 60_000)
     guard run.status == 0 else { throw UnreadableManifest(description: run.output) }
     return try run.output.split(separator: "\n").map { line in
       let object = try JSONDocument(String(line)).root

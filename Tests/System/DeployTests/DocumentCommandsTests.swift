@@ -5,6 +5,7 @@ import LabCommand
 import OperatorCommand
 import ServiceKit
 import Settings
+import TestSupport
 import Testing
 
 /// What the documents tell a reader to type exists: commands, settings, scripts.
@@ -16,8 +17,6 @@ import Testing
     "docs/dispatch.md", "docs/cost.md", "docs/simulator.md", "docs/migrating.md", "docs/api.md",
     "docs/tokens.md",
   ]
-
-  private func text(_ path: String) throws -> String { try DeployedFiles.page(path) }
 
   /// Settings of every program, and of `martlet`'s commands by name.
   private static let commands: [String: Set<String>] = {
@@ -61,7 +60,7 @@ import Testing
   func `every command of martlet exists with its settings`(document: String) throws {
     let words = #/\bmartlet ((?:[a-z]+(?:-[a-z]+)* ?){1,2})([^`\n|]*)/#
     var isFenced = false
-    for line in try text(document).split(separator: "\n") {
+    for line in try Repository.text(document).split(separator: "\n") {
       if line.hasPrefix("```") { isFenced.toggle() }
       for part in isFenced ? Self.fenced(line) : Self.code(line) {
         for match in part.matches(of: words) {
@@ -99,7 +98,8 @@ import Testing
   @Test(arguments: documents)
   func `every setting that a document names exists`(document: String) throws {
     // `--` inside a word is Markdown or a file name.
-    let found = try text(document).matches(of: #/(?:^|[\s`(\[=])--(no-)?([a-z][a-z0-9-]+)/#)
+    let found = try Repository.text(document).matches(
+      of: #/(?:^|[\s`(\[=])--(no-)?([a-z][a-z0-9-]+)/#)
     for flag in found.map({ String($0.2) }) {
       #expect(Self.names.contains(flag) || Self.foreign.contains(flag), "\(document): --\(flag)")
     }
@@ -111,8 +111,8 @@ import Testing
       #/(?:^|[\s`(])((?:scripts|benchmarks|deploy|Sources|Tests)\/[A-Za-z0-9_.@+\/-]+[A-Za-z0-9])/#
     // Kept in the history only.
     let removed: Set<String> = ["benchmarks/queues"]
-    for path in try text(document).matches(of: paths).map({ String($0.1) }) {
-      let exists = access("\(DeployedFiles.root)/\(path)", F_OK) == 0
+    for path in try Repository.text(document).matches(of: paths).map({ String($0.1) }) {
+      let exists = access("\(Repository.root)/\(path)", F_OK) == 0
       #expect(exists || removed.contains(path), "\(document): \(path)")
     }
   }

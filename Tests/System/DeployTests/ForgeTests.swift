@@ -7,21 +7,16 @@ import Testing
 
 /// The files of .github and .devcontainer, without the services that read them.
 @Suite struct ForgeTests {
-  private static let root = DeployedFiles.root
-
-  private func text(_ path: String) throws -> String { try DeployedFiles.text("../\(path)") }
-
   private func tool(_ name: String, _ arguments: [String]) throws {
-    let path = try DeployedFiles.python().replacing("/bin/python", with: "/bin/\(name)")
     let run = try BuiltProgram.run(
-      path, arguments, in: TemporaryFolder(), withinMilliseconds: 60_000)
+      SystemProgram.python(name), arguments, in: TemporaryFolder(), withinMilliseconds: 60_000)
     #expect(run.status == 0, "\(name): \(run.output)")
   }
 
   private func yaml(_ path: String) throws -> JSONValue {
-    let script = "\(Self.root)/Tests/System/DeployTests/Python/yaml_to_json.py"
+    let script = Repository.path("Tests/System/DeployTests/Python/yaml_to_json.py")
     let run = try BuiltProgram.run(
-      try DeployedFiles.python(), ["-B", script, "\(Self.root)/\(path)"], in: TemporaryFolder(),
+      try SystemProgram.python(), ["-B", script, Repository.path(path)], in: TemporaryFolder(),
       withinMilliseconds: 60_000)
     return try JSONDocument(run.output.split(separator: "\n").first.map(String.init) ?? "")
       .root["document"] ?? .null
@@ -30,8 +25,8 @@ import Testing
   @Test
   func `actionlint has no objection to the workflow, whose Swift is the one of releases`() throws {
     let path = ".github/workflows/test.yaml"
-    try tool("actionlint", ["-no-color", "\(Self.root)/\(path)"])
-    let workflow = try text(path)
+    try tool("actionlint", ["-no-color", Repository.path(path)])
+    let workflow = try Repository.text(path)
     #expect(workflow.contains("run: .ci/run\n") && workflow.contains("run: .ci/run --full\n"))
     let swift = try DeployedFiles.text("docker/Dockerfile").firstMatch(
       of: #/ARG SWIFT=swift-(\S+)-RELEASE/#)
@@ -39,7 +34,7 @@ import Testing
   }
 
   @Test func `actions stand by commit, with their version beside it`() throws {
-    let uses = try text(".github/workflows/test.yaml").split(separator: "\n").filter {
+    let uses = try Repository.text(".github/workflows/test.yaml").split(separator: "\n").filter {
       $0.contains("uses:")
     }
     #expect(!uses.isEmpty)
@@ -70,16 +65,19 @@ import Testing
   }
 
   @Test func `owners are named for places that exist`() throws {
-    let lines = try text(".github/CODEOWNERS").split(separator: "\n").filter { !$0.hasPrefix("#") }
+    let lines = try Repository.text(".github/CODEOWNERS").split(separator: "\n").filter {
+      !$0.hasPrefix("#")
+    }
     for line in lines where !line.hasPrefix("* ") {
       let place = line.prefix { $0 != " " }
-      #expect(File.exists(Self.root + place.trimmedSlash), "\(line)")
+      #expect(File.exists(Repository.root + place.trimmedSlash), "\(line)")
     }
   }
 
   @Test
   func `the development container is the newer Debian, with what scripts/setup installs`() throws {
-    let lines = try text(".devcontainer/devcontainer.json").split(separator: "\n").filter {
+    let lines = try Repository.text(".devcontainer/devcontainer.json").split(separator: "\n").filter
+    {
       !$0.drop { $0 == " " }.hasPrefix("//")
     }
     let container = try JSONDocument(lines.joined(separator: "\n")).root
@@ -88,8 +86,8 @@ import Testing
     for option in ["--test", "--bench", "--package"] {
       #expect(command.contains("scripts/setup \(option)"))
     }
-    #expect(try text(".devcontainer/Dockerfile").contains("\nFROM debian:13."))
-    try tool("hadolint", ["\(Self.root)/.devcontainer/Dockerfile"])
+    #expect(try Repository.text(".devcontainer/Dockerfile").contains("\nFROM debian:13."))
+    try tool("hadolint", [Repository.path(".devcontainer/Dockerfile")])
   }
 }
 

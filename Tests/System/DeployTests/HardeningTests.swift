@@ -8,7 +8,7 @@ import Testing
 @Suite struct HardeningTests {
   private func hardening(_ files: [String]) throws -> (status: Int32, output: String) {
     try BuiltProgram.run(
-      "\(DeployedFiles.root)/scripts/hardening", files, in: TemporaryFolder(),
+      "\(Repository.root)/scripts/hardening", files, in: TemporaryFolder(),
       withinMilliseconds: 60_000)
   }
 

@@ -11,10 +11,9 @@ import Testing
     ConfigurationPage.programs.map(\.name) + ["apns-simulator", "martlet", "martlet-lab"]
 
   @Test func `hadolint has no objection`() throws {
-    let hadolint = try DeployedFiles.python().replacing(
-      "/python/bin/python", with: "/python/bin/hadolint")
     let run = try BuiltProgram.run(
-      hadolint, ["\(DeployedFiles.folder)/docker/Dockerfile"], in: TemporaryFolder(),
+      SystemProgram.python("hadolint"), ["\(DeployedFiles.folder)/docker/Dockerfile"],
+      in: TemporaryFolder(),
       withinMilliseconds: 60_000)
     #expect(run.status == 0, "\(run.output)")
   }

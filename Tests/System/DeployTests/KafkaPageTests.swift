@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Diagnosis
+import TestSupport
 import Testing
 
 /// docs/kafka.md, deploy/rights.sh and the table that the doctor uses say the same.
 @Suite struct KafkaPageTests {
   private func lines(_ path: String) throws -> [Substring] {
-    try DeployedFiles.page(path).split(separator: "\n", omittingEmptySubsequences: false)
+    try Repository.text(path).split(separator: "\n", omittingEmptySubsequences: false)
   }
 
   private static let programs: [KafkaUser] = [

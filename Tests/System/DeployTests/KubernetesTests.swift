@@ -25,7 +25,7 @@ import Testing
 
   @Test func `every manifest fits the schemas of Kubernetes, without unknown fields`() throws {
     let run = try BuiltProgram.run(
-      DeployedFiles.python(),
+      SystemProgram.python(),
       ["-B", "-m", "kubernetes_validate", "--strict", "--kubernetes-version", "1.33.0"]
         + manifests().map { "\(DeployedFiles.folder)/\($0)" },
       in: TemporaryFolder(), withinMilliseconds: 120_000)

@@ -15,7 +15,7 @@ import Testing
   @Test func `the page has every table of the sources`() throws {
     let found = try BuiltProgram.run(
       "/usr/bin/grep",
-      ["-rhE", "enum [A-Za-z]+: String, LogTable", "\(DeployedFiles.root)/Sources"],
+      ["-rhE", "enum [A-Za-z]+: String, LogTable", "\(Repository.root)/Sources"],
       in: TemporaryFolder())
     #expect(
       found.output.split(separator: "\n").count == LogEventsPage.programs.count, "\(found.output)")
@@ -34,7 +34,7 @@ import Testing
   /// What stands in backticks right after the word: `the log: …`, `programs log …`.
   @Test(arguments: ["docs/runbook.md", "docs/operations.md", "docs/kafka.md", "SECURITY.md"])
   func `a document quotes what a program logs, or the beginning of it`(path: String) throws {
-    let text = try DeployedFiles.page(path)
+    let text = try Repository.text(path)
     let pieces = text.split(separator: "`", omittingEmptySubsequences: false)
       .map { $0.split { $0 == " " || $0 == "\n" }.joined(separator: " ") }
     let quotes = zip(pieces, pieces.dropFirst()).filter { before, _ in

@@ -23,7 +23,7 @@ import Testing
       "/bin/sh",
       [
         "-c",
-        "'\(program)' \(rest) --help | '\(DeployedFiles.root)/scripts/man-page' '\(words.joined(separator: " "))' \(section)",
+        "'\(program)' \(rest) --help | '\(Repository.root)/scripts/man-page' '\(words.joined(separator: " "))' \(section)",
       ])
     #expect(made.status == 0)
     return made.output
@@ -62,7 +62,7 @@ import Testing
   }
 
   @Test func `scripts/build says what it makes, and refuses what it does not know`() throws {
-    let build = "\(DeployedFiles.root)/scripts/build"
+    let build = "\(Repository.root)/scripts/build"
     let help = try run(build, ["--help"])
     #expect(help.status == 0)
     for word in ["--release", "--deb", "--output DIR"] { #expect(help.output.contains(word)) }
@@ -73,7 +73,7 @@ import Testing
   @Test
   func `a release is signed by who may, and a changed file or a foreign key is noticed`() throws {
     let folder = TemporaryFolder()
-    let release = "\(DeployedFiles.root)/scripts/release"
+    let release = "\(Repository.root)/scripts/release"
     func shell(_ command: String) throws {
       let run = try run("/bin/sh", ["-c", "cd '\(folder.path)' && \(command)"])
       try #require(run.status == 0, "\(run.output)")
@@ -110,7 +110,7 @@ import Testing
       "/bin/sh",
       [
         "-c",
-        "cd '\(DeployedFiles.root)' && cp -R --parents deploy docs *.md scripts/release"
+        "cd '\(Repository.root)' && cp -R --parents deploy docs *.md scripts/release"
           + " Sources/Platform/ServiceKit/Version.swift '\(folder.path)'",
       ])
     try #require(copied.status == 0, "\(copied.output)")
@@ -137,7 +137,7 @@ import Testing
         "mkdir '\(folder.path)/bin' && ln -s '\(ChildProcess.sibling("martlet"))' '\(folder.path)/bin/'",
       ])
     try #require(linked.status == 0)
-    let made = try run("\(DeployedFiles.root)/scripts/sbom", [folder.path])
+    let made = try run("\(Repository.root)/scripts/sbom", [folder.path])
     try #require(made.status == 0, "\(made.output)")
     let bill = try JSONDocument(made.output).root
     #expect(bill["metadata"]?["component"]?["version"]?.string == Version.text)
@@ -150,11 +150,11 @@ import Testing
   @Test func `every shell script of deploy and scripts parses`() throws {
     let found = try run(
       "/bin/sh",
-      ["-c", "cd '\(DeployedFiles.root)' && grep -lE '^#!.*(bash|/sh)$' -r deploy scripts"])
+      ["-c", "cd '\(Repository.root)' && grep -lE '^#!.*(bash|/sh)$' -r deploy scripts"])
     let scripts = found.output.split(separator: "\n").map(String.init)
     #expect(!scripts.isEmpty)
     for script in scripts {
-      let checked = try run("/bin/bash", ["-n", "\(DeployedFiles.root)/\(script)"])
+      let checked = try run("/bin/bash", ["-n", "\(Repository.root)/\(script)"])
       #expect(checked.status == 0 && checked.output.isEmpty, "\(checked.output)")
     }
   }

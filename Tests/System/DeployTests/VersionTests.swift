@@ -8,15 +8,13 @@ import Testing
 
 /// The number of the release stands in `Version.text`; what else names it follows.
 @Suite struct VersionTests {
-  private static func text(_ path: String) throws -> String { try DeployedFiles.text("../\(path)") }
-
   /// Documents and the files of deploy/, relative to the root, but for the changelog, which names all versions.
   private static func paths() throws -> [String] {
     let found = try BuiltProgram.run(
       "/bin/sh",
       [
         "-c",
-        "cd '\(DeployedFiles.root)' && find deploy docs -type f && find . -maxdepth 1 -name '*.md' -printf '%P\\n'",
+        "cd '\(Repository.root)' && find deploy docs -type f && find . -maxdepth 1 -name '*.md' -printf '%P\\n'",
       ], in: TemporaryFolder())
     return found.output.split(separator: "\n").map(String.init).filter { $0 != "CHANGELOG.md" }
   }
@@ -26,7 +24,7 @@ import Testing
     let name = #/martlet[:_](?:VERSION|(?<number>[0-9]+\.[0-9]+\.[0-9]+))/#
     var places: [String: Int] = [:]
     for path in try Self.paths() {
-      for match in try Self.text(path).matches(of: name) {
+      for match in try Repository.text(path).matches(of: name) {
         guard let number = match.output.number else { continue }
         #expect(number == Version.text, "\(path): \(match.output.0)")
         places[path, default: 0] += 1
@@ -39,11 +37,11 @@ import Testing
 
   @Test
   func `the changelog's newest release, and the page of supported versions, are this one`() throws {
-    let changelog = try Self.text("CHANGELOG.md")
+    let changelog = try Repository.text("CHANGELOG.md")
     let newest = changelog.firstMatch(of: #/(?m)^## ([0-9]+\.[0-9]+\.[0-9]+)( |$)/#)
     #expect(newest.map { String($0.1) } == Version.text)
     let minor = Version.text.split(separator: ".").prefix(2).joined(separator: ".")
-    #expect(try Self.text("SECURITY.md").contains("the newest minor version (\(minor))"))
+    #expect(try Repository.text("SECURITY.md").contains("the newest minor version (\(minor))"))
   }
 
   @Test func `every program says its version, commit and libraries`() throws {

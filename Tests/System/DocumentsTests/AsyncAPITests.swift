@@ -8,14 +8,14 @@ import Testing
 @Suite struct AsyncAPITests {
   @Test func `the document is well formed and names topics as the table has them`() throws {
     let answer = try Documents.run(
-      "check_asyncapi.py", ["--document", Documents.path("docs/asyncapi.json")],
+      "check_asyncapi.py", ["--document", Repository.path("docs/asyncapi.json")],
       in: TemporaryFolder())
     let names = TopicNames()
     #expect(
       answer["topics"]?.array?.compactMap(\.string) == [
         names.requests, names.receipts, names.devices, names.invalidTokens, names.deadLetters,
       ])
-    let channels = try RecordTable.parse(try Documents.text("docs/asyncapi.json"))["channels"]
+    let channels = try RecordTable.parse(try Repository.text("docs/asyncapi.json"))["channels"]
     for member in try #require(channels?.object).members {
       let kafka = member.value["bindings"]?["kafka"]
       let topic = try #require(

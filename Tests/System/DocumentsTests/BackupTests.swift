@@ -58,7 +58,7 @@ import Testing
     var commands = try block(text)
     if let line { commands = String(commands.split(separator: "\n")[line]) }
     let script = """
-      set -eu; cd '\(folder.path)'; ln -sfn '\(Documents.path("deploy"))' deploy; DATABASE='\(database)'; export MARTLET_KAFKA='\(kafka)'
+      set -eu; cd '\(folder.path)'; ln -sfn '\(Repository.path("deploy"))' deploy; DATABASE='\(database)'; export MARTLET_KAFKA='\(kafka)'
       martlet() { '\(ChildProcess.sibling("martlet"))' "$@"; }
       \(commands)
       """
@@ -99,7 +99,7 @@ import Testing
   private func backUp(_ database: String, to copy: String) throws -> (status: Int32, output: String)
   {
     try BuiltProgram.run(
-      Documents.path("deploy/backup-sqlite.sh"), [folder.file(database), folder.file(copy)],
+      Repository.path("deploy/backup-sqlite.sh"), [folder.file(database), folder.file(copy)],
       in: folder, withinMilliseconds: 120_000)
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import JSON
+import TestSupport
 import Testing
 
 /// The records that the documents show are valid against docs/schemas.
@@ -67,7 +68,7 @@ import Testing
   @Test func `every request, campaign, receipt and registration on the pages is valid`() throws {
     var records: [String: [JSONValue]] = [:]
     for page in Self.pages {
-      for object in Self.objects(try Documents.text(page)) {
+      for object in Self.objects(try Repository.text(page)) {
         if let schema = Self.schema(object) { records[schema, default: []].append(object) }
       }
     }

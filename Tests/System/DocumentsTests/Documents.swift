@@ -7,16 +7,9 @@ import Testing
 
 /// Files of this repository, and the Python tools that read its schemas.
 enum Documents {
-  static func path(_ relative: String) -> String {
-    let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-    return "/\(root)/\(relative)"
-  }
-
-  static func text(_ relative: String) throws -> String { try File.text(path(relative)) }
-
   /// What stands on a page below a heading of the second level.
   static func section(_ heading: String, of page: String) throws -> String {
-    let parts = try text(page).split(separator: "\n## \(heading)\n", maxSplits: 1)
+    let parts = try Repository.text(page).split(separator: "\n## \(heading)\n", maxSplits: 1)
     try #require(parts.count == 2, "\(heading)")
     return String(parts[1].split(separator: "\n## ", maxSplits: 1)[0])
   }
@@ -26,18 +19,12 @@ enum Documents {
     _ script: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> JSONValue {
     let result = try BuiltProgram.run(
-      try tool("python"), ["-B", path("Tests/System/DocumentsTests/Python/\(script)")] + arguments,
+      try SystemProgram.python(),
+      ["-B", Repository.path("Tests/System/DocumentsTests/Python/\(script)")] + arguments,
       in: folder, withinMilliseconds: 120_000)
     try #require(result.status == 0, "\(script) printed: \(result.output.suffix(2_000))")
     let line = try #require(result.output.split(separator: "\n").last { $0.hasPrefix("{") })
     return try JSONDocument(String(line)).root
-  }
-
-  /// A program of the environment that scripts/setup --test makes.
-  static func tool(_ name: String) throws -> String {
-    let path = path(".build/python/bin/\(name)")
-    guard File.exists(path) else { throw MissingProgram(name: path) }
-    return path
   }
 
   /// What a schema of docs/schemas says of each record.
@@ -50,7 +37,8 @@ enum Documents {
     let file = folder.file("records")
     try File.write(file, Array(texts.joined(separator: [10])))
     let answer = try run(
-      "check_records.py", ["--schema", path("docs/schemas/\(schema).json"), "--records", file],
+      "check_records.py",
+      ["--schema", Repository.path("docs/schemas/\(schema).json"), "--records", file],
       in: folder)
     let text = try #require(answer["valid"]?.string)
     let verdicts = text.map { $0 == "1" }

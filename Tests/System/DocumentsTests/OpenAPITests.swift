@@ -43,9 +43,9 @@ import Testing
     try BuiltProgram.run(
       try SystemProgram.path("bash"),
       [
-        "-c", "cd \"$0\" && exec \"$@\"", folder.path, try Documents.tool("schemathesis"),
-        "--config-file", Documents.path("Tests/System/DocumentsTests/Python/schemathesis.toml"),
-        "run", Documents.path("docs/openapi.json"), "--url", url, "-H",
+        "-c", "cd \"$0\" && exec \"$@\"", folder.path, try SystemProgram.python("schemathesis"),
+        "--config-file", Repository.path("Tests/System/DocumentsTests/Python/schemathesis.toml"),
+        "run", Repository.path("docs/openapi.json"), "--url", url, "-H",
         "Authorization: Bearer \(Self.key)", "--no-color", "--generation-database", "none",
         "--seed", "1",
       ] + flags, in: folder, withinMilliseconds: 500_000)
@@ -75,7 +75,7 @@ import Testing
     let said = try Documents.run(
       "generated_client.py",
       [
-        "--document", Documents.path("docs/openapi.json"), "--url", url, "--key", Self.key,
+        "--document", Repository.path("docs/openapi.json"), "--url", url, "--key", Self.key,
         "--folder", folder.path,
       ], in: folder)
     #expect(said["push"]?["status"]?.int == 202 && said["push"]?["id"]?.string == "client-1")
@@ -92,13 +92,13 @@ import Testing
   func `the document names every field of requests and campaigns, and refers to itself alone`()
     throws
   {
-    let document = try JSONDocument(try Documents.text("docs/openapi.json")).root
+    let document = try JSONDocument(try Repository.text("docs/openapi.json")).root
     let schemas = document["components"]?["schemas"]
     func fields(_ schema: JSONValue?) -> Set<String> {
       Set(schema?["properties"]?.object?.keys ?? [])
     }
     func file(_ name: String) throws -> JSONValue {
-      try JSONDocument(try Documents.text("docs/schemas/\(name).json")).root
+      try JSONDocument(try Repository.text("docs/schemas/\(name).json")).root
     }
     let request = fields(schemas?["Request"])
     let campaign = fields(schemas?["CampaignStart"])
@@ -106,7 +106,7 @@ import Testing
     #expect(try request == fields(file("request")))
     #expect(try campaign == fields(file("campaign")))
     #expect(sent.isSubset(of: request))
-    for match in try Documents.text("docs/openapi.json").matches(of: #/"\$ref": "([^"]+)"/#) {
+    for match in try Repository.text("docs/openapi.json").matches(of: #/"\$ref": "([^"]+)"/#) {
       #expect(match.1.hasPrefix("#/components/"), "\(match.1)")
     }
   }

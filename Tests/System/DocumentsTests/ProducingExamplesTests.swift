@@ -12,7 +12,7 @@ import Testing
   private func example(
     _ language: String, with text: String, _ addresses: JSONValue
   ) throws -> String {
-    let page = try Documents.text("docs/producing.md")
+    let page = try Repository.text("docs/producing.md")
     let blocks = page.matches(of: #/```(\w+)\n((?s).*?)\n```/#)
     let block = try #require(blocks.first { $0.1 == language && $0.2.contains(text) })
     return String(block.2)
@@ -37,7 +37,7 @@ import Testing
     let addresses = try JSONDocument(try File.read(folder.file("martlet-up/addresses.json"))).root
     try run("bash -eu", example("sh", with: "kcat-1", addresses), in: folder)
     try run("bash -eu", example("sh", with: "kcat-2", addresses), in: folder)
-    try run(Documents.tool("python"), example("python", with: "python-1", addresses), in: folder)
+    try run(SystemProgram.python(), example("python", with: "python-1", addresses), in: folder)
     let wanted: Set = ["kcat-1", "kcat-2", "python-1"]
     let kafka = try #require(addresses["kafka"]?.string)
     var delivered: Set<String> = []

@@ -4,6 +4,7 @@ import Bytes
 import Contract
 import JSON
 import Records
+import TestSupport
 import Testing
 
 @testable import Feedback
@@ -75,13 +76,13 @@ import Testing
 
   /// Each field that a receipt brings back from its request stands in the schema.
   @Test func `the schema of receipts lists what is carried to them`() throws {
-    let schema = try RecordTable.parse(try Documents.text("docs/schemas/receipt.json"))
+    let schema = try RecordTable.parse(try Repository.text("docs/schemas/receipt.json"))
     let listed = Set(schema["properties"]?.object?.keys ?? [])
     #expect(listed.isSuperset(of: CarriedField.table.compactMap(\.receipt)))
   }
 
   @Test func `the page of records has the table of keyed fields`() throws {
-    let lines = try Documents.text("docs/reference/records.md").split(separator: "\n")
+    let lines = try Repository.text("docs/reference/records.md").split(separator: "\n")
       .drop { !$0.hasPrefix("| key | from the request ") }
     for row in CarriedField.table {
       let line = try #require(lines.first { $0.hasPrefix("| `\(row.key)` | ") }, "\(row.key)")

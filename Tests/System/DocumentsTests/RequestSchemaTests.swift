@@ -3,6 +3,7 @@ import APNS
 import Contract
 import JSON
 import Records
+import TestSupport
 import Testing
 
 /// docs/schemas/request.json against the parser that ingest and the HTTP API read requests with.
@@ -141,7 +142,7 @@ import Testing
   }
 
   @Test func `the schema lists the parser's fields and types`() throws {
-    let schema = try RecordTable.parse(try Documents.text("docs/schemas/request.json"))
+    let schema = try RecordTable.parse(try Repository.text("docs/schemas/request.json"))
     #expect(Set(schema["properties"]?.object?.keys ?? []) == Set(RequestField.allCases.map(\.name)))
     let types = schema["properties"]?["type"]?["enum"]?.array?.compactMap(\.string)
     #expect(types == PushType.allCases.map(\.description))

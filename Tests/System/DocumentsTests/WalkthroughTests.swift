@@ -71,7 +71,7 @@ import Testing
     let up = try BuiltProgram.start(
       "martlet", ["up", "--dir", folder.file("martlet-up")], in: folder)
     try #require(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
-    let page = try Documents.text("README.md")
+    let page = try Repository.text("README.md")
     let commands = page.matches(of: #/```sh\n((?s).*?)\n```/#).map { String($0.1) }
       .filter { !$0.contains("scripts/") && !$0.contains("benchmarks/") && !$0.contains(" up ") }
     let isSender = { (command: String) in command.hasPrefix("martlet-sender ") }

@@ -11,7 +11,7 @@ import Testing
 @Suite(.serialized) struct KcatTests {
   /// The request in the README's first kcat command.
   private func readmeExample() throws -> String {
-    let readme = try File.text(Repository.path("README.md"))
+    let readme = try Repository.text("README.md")
     let command = readme.split(separator: "\n").first {
       $0.hasPrefix("echo '") && $0.contains("kcat -P")
     }

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import JSON
 import SystemTestSupport
 import TestSupport
-
-/// Where things of this repository are.
-enum Repository {
-  static func path(_ relative: String) -> String {
-    let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-    return "/\(root)/\(relative)"
-  }
-}
 
 /// A script of this test's Python folder, run with the packages that scripts/setup installed.
 enum PythonScript {
@@ -18,10 +9,9 @@ enum PythonScript {
   static func start(
     _ name: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> BuiltProgram {
-    let python = Repository.path(".build/python/bin/python")
-    guard File.exists(python) else { throw MissingProgram(name: python) }
     let script = Repository.path("Tests/System/ForeignClientTests/Python/\(name)")
-    return try BuiltProgram.start(path: python, ["-B", script] + arguments, in: folder)
+    return try BuiltProgram.start(
+      path: SystemProgram.python(), ["-B", script] + arguments, in: folder)
   }
 
   /// Runs it to its end, and returns its exit status, the JSON objects that it printed and all it printed.
@@ -29,11 +19,9 @@ enum PythonScript {
     _ name: String, _ arguments: [String], in folder: TemporaryFolder,
     withinMilliseconds limit: UInt64 = 60_000
   ) throws -> (status: Int32, objects: [JSONValue], output: String) {
-    let python = Repository.path(".build/python/bin/python")
-    guard File.exists(python) else { throw MissingProgram(name: python) }
     let script = Repository.path("Tests/System/ForeignClientTests/Python/\(name)")
     let result = try BuiltProgram.run(
-      python, ["-B", script] + arguments, in: folder, withinMilliseconds: limit)
+      SystemProgram.python(), ["-B", script] + arguments, in: folder, withinMilliseconds: limit)
     let objects = result.output.split(separator: "\n").compactMap {
       $0.hasPrefix("{") ? try? JSONDocument(String($0)).root : nil
     }

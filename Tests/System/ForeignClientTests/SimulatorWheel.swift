@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import EventLoop
 import SystemTestSupport
 import TestSupport
@@ -14,8 +13,7 @@ struct SimulatorWheel {
 
   init(in folder: TemporaryFolder) throws {
     self.folder = folder
-    let python = Repository.path(".build/python/bin/python")
-    guard File.exists(python) else { throw MissingProgram(name: python) }
+    let python = try SystemProgram.python()
     for tool in ["strip", "objdump", "patchelf"] { _ = try SystemProgram.path(tool) }
     let made = try BuiltProgram.run(
       SystemProgram.path("bash"),

@@ -49,7 +49,7 @@ import Testing
 
   /// What the page's first section shows, by language.
   private static func shown() throws -> [String: String] {
-    let page = try File.text(Repository.path("docs/simulator.md"))
+    let page = try Repository.text("docs/simulator.md")
     let start = try #require(page.split(separator: "\n## In your tests\n", maxSplits: 1).last)
     let section = try #require(start.split(separator: "\n## ", maxSplits: 1).first)
     let blocks = section.matches(of: #/```(\w+)\n((?s).*?)\n```/#)

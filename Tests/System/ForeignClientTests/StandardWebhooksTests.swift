@@ -157,7 +157,7 @@ final class StandardWebhooksTests {
   }
 
   @Test func `the ten lines of the documentation verify what is signed, and nothing else`() throws {
-    let page = try File.text(Repository.path("docs/webhooks.md"))
+    let page = try Repository.text("docs/webhooks.md")
     let start = try #require(page.firstRange(of: "```python\nimport base64"))
     let code = page[start.lowerBound...].dropFirst("```python\n".count)
     let end = try #require(code.firstRange(of: "```"))

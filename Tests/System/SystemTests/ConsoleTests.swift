@@ -151,11 +151,9 @@ import Testing
   private func start(
     _ script: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> BuiltProgram {
-    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let python = "\(root)/.build/python/bin/python"
-    guard File.exists(python) else { throw MissingProgram(name: python) }
-    let place = "\(root)/Tests/System/SystemTests/Python/\(script)"
+    let place = Repository.path("Tests/System/SystemTests/Python/\(script)")
     return try BuiltProgram.start(
-      path: python, ["-B", place, try SystemProgram.path("chromium")] + arguments, in: folder)
+      path: SystemProgram.python(),
+      ["-B", place, try SystemProgram.path("chromium")] + arguments, in: folder)
   }
 }

@@ -10,8 +10,6 @@ import TestSupport
 import Testing
 
 @Suite(.serialized) struct DoctorTests {
-  private static let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-
   private struct Line {
     let status: String
     let subject: String
@@ -113,7 +111,7 @@ import Testing
   @Test func `of a fresh package no file that a deployment may do without is an error`() throws {
     let folder = TemporaryFolder()
     for program in ["api", "webhooks", "feedback"] {
-      let text = try File.text("\(Self.root)/deploy/\(program).properties")
+      let text = try Repository.text("deploy/\(program).properties")
       // Their files lie where no test may write.
       try File.write(
         folder.file("\(program).properties"),

@@ -14,7 +14,6 @@ import Testing
 /// Whoever may write a topic ends no process: each number of each kind of record, at the ends of its range and beyond, on
 /// every topic of a pipeline that runs.
 @Suite(.serialized) struct HostileRecordTests {
-  private static let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
   private static let numbers = [
     "0", "-1", "\(Int64.max)", "\(Int64.min)", "\(Int64.max / 2)", "9223372036854775808",
     "253402300799999", "253402300800000", "4294967296", "1e300", "-1e300",
@@ -59,7 +58,7 @@ import Testing
 
   /// A record of each kind: those of the fixtures, and what they lack.
   private static func examples(_ names: TopicNames) throws -> [Example] {
-    let text = try File.text("\(root)/Tests/Fixtures/Records/0.1.0.jsonl")
+    let text = try Repository.text("Tests/Fixtures/Records/0.1.0.jsonl")
     var examples: [Example] = []
     for line in text.split(separator: "\n") {
       let object = try JSONDocument(String(line)).root

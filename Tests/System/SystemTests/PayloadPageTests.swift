@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
 import JSON
 import SystemTestSupport
@@ -9,8 +8,7 @@ import Testing
 /// docs/payloads.md through a whole pipeline: its examples are delivered without a warning, its mistakes with theirs.
 @Suite struct PayloadPageTests {
   private static func page() throws -> String {
-    let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-    return try File.text("/\(root)/docs/payloads.md")
+    try Repository.text("docs/payloads.md")
   }
 
   /// The requests that the page shows.

@@ -21,10 +21,9 @@ final class RollingHosts {
 
   /// The folder with the previous version's services; nil unless scripts/previous-build has been run.
   static let previous: String? = {
-    let root = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
     let check = try? BuiltProgram.run(
-      "\(root)/scripts/previous-build", ["--check"], in: TemporaryFolder())
-    return check?.status == 0 ? "\(root)/.build/previous/bin" : nil
+      Repository.path("scripts/previous-build"), ["--check"], in: TemporaryFolder())
+    return check?.status == 0 ? Repository.path(".build/previous/bin") : nil
   }()
 
   /// Requests per second, at most.

@@ -11,12 +11,11 @@ import Testing
 
 /// SECURITY.md, "Rights in Kafka": what whoever may write a topic can do there, and that each topic has a row.
 @Suite(.serialized) struct SecurityTableTests {
-  private static let root = #filePath.split(separator: "/").dropLast(4).map { "/\($0)" }.joined()
   private static let app = "com.example.app"
 
   /// The topics in the first column of the table; `*` stands for any ending.
   private static func rows() throws -> [String] {
-    let text = try File.text("\(root)/SECURITY.md")
+    let text = try Repository.text("SECURITY.md")
     let lines = text.split(separator: "\n").drop { !$0.hasPrefix("| topic | who may write it can") }
     return lines.dropFirst(2).prefix { $0.hasPrefix("|") }.flatMap { line in
       let cell = line.split(separator: "|")[0]

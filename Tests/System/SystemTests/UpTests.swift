@@ -134,8 +134,7 @@ import Testing
     let check = try BuiltProgram.run(
       "/bin/sh", ["-c", "\(promtool) check metrics < \(folder.file("metrics"))"], in: folder)
     #expect(check.status == 0 && check.output.isEmpty, "\(process): \(check.output)")
-    let list = #filePath.split(separator: "/").dropLast(4).reduce("") { "\($0)/\($1)" }
-    let docs = try File.text("\(list)/docs/reference/metrics.md")
+    let docs = try Repository.text("docs/reference/metrics.md")
     for line in page.split(separator: "\n") where line.hasPrefix("# TYPE ") {
       let words = line.split(separator: " ")
       #expect(docs.contains("| `\(words[2])` |"), "\(process): \(line)")

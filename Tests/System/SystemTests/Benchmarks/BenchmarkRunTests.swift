@@ -8,8 +8,6 @@ import Testing
 
 /// `benchmarks/run` with --kafka, on a broker of another process; the figures do not matter here.
 @Suite(.serialized) struct BenchmarkRunTests {
-  private static let root = #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
-
   @Test(arguments: [
     "sender --count 1000", "ingest --count 1000", "feedback --count 1000",
     "pipeline --senders 1 --count 1000", "latency --count 1000 --seconds 2",
@@ -30,7 +28,7 @@ import Testing
       .reduce("") { "\($0)/\($1)" }
     let result = try BuiltProgram.run(
       "/usr/bin/env",
-      ["BENCHMARK_BUILD=\(build)", "\(Self.root)/benchmarks/run"]
+      ["BENCHMARK_BUILD=\(build)", Repository.path("benchmarks/run")]
         + words.split(separator: " ").map(String.init)
         + ["--rounds", "1", "--kafka", kafka, "--json"],
       in: folder, withinMilliseconds: 300_000)

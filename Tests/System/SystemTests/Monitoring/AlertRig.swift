@@ -57,10 +57,9 @@ final class AlertRig {
   // MARK: Faults
 
   private func shimCommand() throws -> [String] {
-    let root = #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
     let built = try BuiltProgram.run(
       "/usr/bin/cc",
-      ["-O2", "-fPIC", "-shared", "-o", shim, "\(root)/benchmarks/chaos-shim.c", "-ldl"],
+      ["-O2", "-fPIC", "-shared", "-o", shim, Repository.path("benchmarks/chaos-shim.c"), "-ldl"],
       in: rig.folder, withinMilliseconds: 60_000)
     try #require(built.status == 0, "\(built.output)")
     return ["/usr/bin/env", "LD_PRELOAD=\(shim)", "CHAOS_CONTROL=\(shim).control"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import TestSupport
 
 /// deploy/prometheus/rules.yaml as it is, and with shorter times.
 struct AlertRuleFile {
@@ -15,8 +15,8 @@ struct AlertRuleFile {
   let text: String
   let rules: [Rule]
 
-  init(root: String) throws {
-    text = try File.text("\(root)/deploy/prometheus/rules.yaml")
+  init() throws {
+    text = try Repository.text("deploy/prometheus/rules.yaml")
     var rules: [Rule] = []
     for part in text.components(separatedBy: "      - alert: ").dropFirst() {
       let lines = part.split(separator: "\n").map { $0.drop { $0 == " " } }

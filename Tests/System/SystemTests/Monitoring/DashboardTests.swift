@@ -13,7 +13,6 @@ import Testing
 
 /// Prometheus reads a pipeline under load, and everything in deploy/ that asks it has an answer.
 @Suite struct DashboardTests {
-  private static let root = #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
   /// Metrics of the rules that a pipeline in which all is well does not have: no app is refused, and no API key ends.
   private static let absent: Set = [
     "martlet_sender_refused_seconds", "martlet_api_key_not_after_timestamp_seconds",
@@ -23,7 +22,7 @@ import Testing
 
   /// The queries of every panel, as Grafana would send them.
   private func panelQueries() throws -> [(title: String, expression: String)] {
-    let text = try File.read("\(Self.root)/deploy/grafana/martlet.json")
+    let text = try File.read(Repository.path("deploy/grafana/martlet.json"))
     let panels = try JSONDocument(text).root["panels"]?.array ?? []
     return panels.flatMap { panel in
       (panel["targets"]?.array ?? []).compactMap { target in
@@ -149,7 +148,7 @@ import Testing
     let canary = try canary(addresses)
     try startCampaign(addresses)
     let pages = try #require(addresses["metrics"]?.object).members.compactMap(\.value.string)
-    let rules = try AlertRuleFile(root: Self.root)
+    let rules = try AlertRuleFile()
     let prometheus = try PrometheusServer(
       scraping: pages + [page, try #require(StatusPageURL.find(in: canary.output))],
       rules: rules.text, in: folder)
@@ -159,7 +158,7 @@ import Testing
       Set(Self.metrics(in: rule.expression)).subtracting(Self.absent)
         .map { (what: rule.name, expression: $0) }
     }
-    let declared = try File.text("\(Self.root)/docs/reference/metrics.md")
+    let declared = try Repository.text("docs/reference/metrics.md")
     for name in Self.absent { #expect(declared.contains("| `\(name)` |"), "\(name)") }
     let deadline = MonotonicClock.milliseconds() + 45_000
     try send(to: try #require(addresses["kafka"]?.string)) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import EventLoop
 import Glibc
 import HTTPClient
@@ -13,7 +12,6 @@ import Testing
 /// The rules are those of deploy/ with delays and ranges a thirtieth as long; what a fault takes to make an expression
 /// true is measured, and the rule's own delay and two intervals of an ordinary Prometheus are added to that.
 @Suite(.serialized) struct FaultAlertTests {
-  private static let root = #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
   /// Seconds from a fault to its page or ticket.
   private static let limit = 120
   /// Seconds: a scrape and an evaluation of deploy/prometheus/prometheus.yaml.
@@ -25,7 +23,7 @@ import Testing
   func `a fault raises its alert within two minutes, and its cause is named`(
     fault: AlertedFault
   ) throws {
-    let rules = try AlertRuleFile(root: Self.root)
+    let rules = try AlertRuleFile()
     let rule = try #require(rules.rules.first { $0.name == fault.alert })
     let alerts = try AlertRig()
     try fault.prepare(alerts)
@@ -78,11 +76,11 @@ import Testing
     `the runbook's table names each fault's alert, its labels, and the place that names the cause`()
     throws
   {
-    let page = try File.text("\(Self.root)/docs/runbook.md")
+    let page = try Repository.text("docs/runbook.md")
     let table = try #require(page.firstRange(of: "## Faults and their alerts"))
     let rows = page[table.upperBound...].split(separator: "\n").filter { $0.hasPrefix("| ") }
       .dropFirst(2).map { $0.split(separator: "|").map { $0.drop { $0 == " " } } }
-    let rules = try AlertRuleFile(root: Self.root).rules
+    let rules = try AlertRuleFile().rules
     #expect(AlertedFault.all.count == 13 && rows.count == 13)
     for fault in AlertedFault.all {
       let row = try #require(rows.first { $0[0].hasPrefix(fault.name + " ") }, "\(fault.name)")

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import JSON
+import TestSupport
 import Testing
 
 /// Recorded faults, and only what somebody on call has: docs/runbook.md and the screens.
 @Suite struct RunbookWalkTests {
-  private static let root = #filePath.split(separator: "/").dropLast(5).reduce("") { "\($0)/\($1)" }
-  private static let folder = "\(root)/Tests/Fixtures/OnCall"
+  private static let folder = Repository.path("Tests/Fixtures/OnCall")
 
   /// File and seal of each case.
   private static func cases() throws -> [(file: String, seal: String)] {
@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test func `in every recorded case the runbook leads from the screens to the fault`() throws {
-    let page = try File.text("\(Self.root)/docs/runbook.md")
+    let page = try Repository.text("docs/runbook.md")
     let walk = RunbookWalk(page: page)
     #expect(walk.rows.count == AlertedFault.all.count)
     var named: Set<String> = []
