@@ -3,7 +3,6 @@ import APNS
 import Contract
 import DeviceTokens
 import EventLoop
-import JSON
 import Kafka
 import Random
 import Records
@@ -20,7 +19,6 @@ import Testing
   private let folder = TemporaryFolder()
   private let names = TopicNames()
   private let device = FeedbackFixture.device(1)
-  private let parser = JSONParser()
 
   private func job(_ record: FeedbackRecord) -> Job {
     Job(

@@ -30,17 +30,6 @@ import Testing
     return block(4, isFirst: true) + block(8, isFirst: false) + Array("\n\(footer)\n".utf8)
   }
 
-  private static let footers: [(String, Double, Double)] = [
-    // 2026-07-01T12:00:00 and 2026-12-01T12:00:00, in hours before UTC.
-    ("CET-1CEST,M3.5.0,M10.5.0/3", 2, 1), ("EST5EDT,M3.2.0,M11.1.0", -4, -5),
-    ("<+0545>-5:45", 5.75, 5.75), ("<+1030>-10:30<+11>-11,M10.1.0,M4.1.0", 10.5, 11),
-    ("IST-1GMT0,M10.5.0,M3.5.0/1", 1, 0), ("<-02>2<-01>,M3.5.0/-1,M10.5.0/0", -1, -2),
-    ("XXX3EDT4,0/0,J365/23", -4, -4), ("AAA0BBB,J60,J300", 1, 0), ("AAA0BBB,60/0:00:00,300", 1, 0),
-    ("AAA+0BBB+1:30:30,M2.1.0/-167,M11.5.6/167", -5_430.0 / 3_600, -5_430.0 / 3_600),
-  ]
-
-  private static func footer(_ text: String) -> ZoneRules? { ZoneRules(file([0], [], text)) }
-
   @Test func `a time that is skipped goes by the offset before, one that comes twice is the first`()
     throws
   {

@@ -16,9 +16,7 @@ import Testing
 /// Campaigns that stop themselves.
 extension CampaignTests {
   @Test func `a campaign stops itself after its first part`() throws {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 2_000)
+    let (fixture, devices, database) = try Self.filled(2_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     try fixture.start(
       Self.campaign(
@@ -46,9 +44,7 @@ extension CampaignTests {
   @Test func `what is addressed and not sent ends when a campaign stops itself: senders are told`()
     throws
   {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 1_000)
+    let (fixture, devices, database) = try Self.filled(1_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     try fixture.start(
       Self.campaign("bad", more: #","pace":"20/s","stop":{"unregistered_percent":10}"#))
@@ -70,9 +66,7 @@ extension CampaignTests {
 
   @Test
   func `another campaign that begins blinds no stop rule, and counts from its own start`() throws {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 1_000)
+    let (fixture, devices, database) = try Self.filled(1_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     try fixture.start(
       Self.campaign("first", more: #","pace":"10/s","stop":{"rejected_percent":60}"#))

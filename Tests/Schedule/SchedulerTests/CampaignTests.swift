@@ -43,6 +43,16 @@ import Testing
     }
   }
 
+  /// A fixture with such a database, and where that and the scheduler's are.
+  static func filled(
+    _ count: Int, zone: (Int) -> String? = { _ in nil }
+  ) throws -> (fixture: SchedulerFixture, devices: String, database: String) {
+    let fixture = try SchedulerFixture()
+    let devices = fixture.folder.file("d.db")
+    try fill(devices, devices: count, zone: zone)
+    return (fixture, devices, fixture.folder.file("s.db"))
+  }
+
   static func campaign(_ name: String, more: String = "") throws -> CampaignRecord {
     let json =
       #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":{"aps":{"alert":"Sale"}}},"#
@@ -126,9 +136,7 @@ import Testing
   }
 
   @Test func `devices are addressed at their own local time`() throws {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 300) { number in
+    let (fixture, devices, database) = try Self.filled(300) { number in
       number % 3 == 0 ? "Pacific/Kiritimati" : number % 3 == 1 ? "Asia/Kathmandu" : nil
     }
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
@@ -151,9 +159,7 @@ import Testing
   }
 
   @Test func `a paused campaign waits, and a cancelled one ends`() throws {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 100)
+    let (fixture, devices, database) = try Self.filled(100)
     try Self.control(fixture, "sale", "paused")
     usleep(5_000)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
@@ -184,9 +190,7 @@ import Testing
   func `a campaign sets its pace before its first request, and addresses half a minute ahead`()
     throws
   {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 600)
+    let (fixture, devices, database) = try Self.filled(600)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     try fixture.start(Self.campaign("sale", more: #","pace":"2/s""#))
     Self.expectProgress(database, "sale") { $0.addressed == 60 }
@@ -233,9 +237,7 @@ import Testing
 
   /// Ingest sends it in the last lane; paces of other lanes do not count.
   @Test func `a campaign that names no lane goes by the pace of the last one`() throws {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 600)
+    let (fixture, devices, database) = try Self.filled(600)
     for (lane, pace) in [("codes", "1/m"), ("bulk", "1/m"), ("night", "2/s")] {
       try fixture.produce(
         fixture.names.controls, key: "pace:lane:\(lane)", #"{"pace":"\#(pace)","at":1,"by":"ann"}"#)
@@ -252,9 +254,7 @@ import Testing
 
   @Test
   func `with its API key a campaign ends, and so do requests that wait for their time`() throws {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 100)
+    let (fixture, devices, database) = try Self.filled(100)
     let ingest = try fixture.ingest()
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     var campaign = try Self.campaign("sale", more: #","pace":"1/m""#)
@@ -287,9 +287,7 @@ import Testing
   }
 
   @Test func `campaigns of one name are two if their apps are, and a pause is of one`() throws {
-    let fixture = try SchedulerFixture()
-    let (devices, database) = (fixture.folder.file("d.db"), fixture.folder.file("s.db"))
-    try Self.fill(devices, devices: 100)
+    let (fixture, devices, database) = try Self.filled(100)
     let scheduler = try fixture.scheduler(database, ["--devices", devices])
     let own = try Self.campaign("sale", more: #","pace":"1/s""#)
     let json =
