@@ -209,8 +209,7 @@ import Testing
     ("/4/broadcasts/apps/", "BadPath"), ("/4/broadcasts/apps/a/b", "BadPath"),
   ])
   func `a broadcast names the bundle id alone`(path: String, reason: String) throws {
-    let gateway = try RunningGateway()
-    let answer = try GatewayClient(gateway).send { $0.with(":path", path) }
+    let answer = try GatewayClient(RunningGateway()).send { $0.with(":path", path) }
     #expect(answer.body == #"{"reason":"\#(reason)"}"#)
   }
 

@@ -91,8 +91,7 @@ import Testing
     let rules = forms.enumerated().map {
       #"{"id":"unexpected_answer","form":"\#($1)","when":{"nth":\#($0 + 1)}}"#
     }
-    let rig = try FaultRig("[\(rules.joined(separator: ","))]")
-    let client = try rig.client()
+    let client = try FaultRig("[\(rules.joined(separator: ","))]").client()
     let answers = try forms.map { _ in try client.send(client.push) }
     #expect(answers.map(\.status) == [400, 418, 400, 400, 400, 400])
     #expect(answers[0].body == #"{"reason":"BadMoonPhase"}"#)
@@ -211,8 +210,7 @@ import Testing
   }
 
   @Test func `early_answer: 413 before the request's end stops its body`() throws {
-    let rig = try FaultRig(#"[{"id":"early_answer","window":1000}]"#)
-    let client = try rig.client()
+    let client = try FaultRig(#"[{"id":"early_answer","window":1000}]"#).client()
     let large = client.begin(client.push.withBody(16_000))
     try client.wait { large.pointee.fate != .pending }
     #expect(large.pointee.status == 413)

@@ -127,8 +127,7 @@ import Testing
   }
 
   @Test func `black_hole: PING is not acknowledged while requests are answered`() throws {
-    let rig = try FaultRig(#"[{"id":"black_hole","what":"pings"}]"#)
-    let client = try rig.client()
+    let client = try FaultRig(#"[{"id":"black_hole","what":"pings"}]"#).client()
     client.connection.ping()
     #expect(try client.send(client.push).status == 200)
     try client.pass(milliseconds: 150)
@@ -153,8 +152,7 @@ import Testing
   }
 
   @Test func `flow_control: windows of one byte, and no WINDOW_UPDATE for a time`() throws {
-    let rig = try FaultRig(#"[{"id":"flow_control","window":1,"hold":"2s"}]"#)
-    let client = try rig.client()
+    let client = try FaultRig(#"[{"id":"flow_control","window":1,"hold":"2s"}]"#).client()
     let exchange = client.begin(client.push.withBody(600))
     try client.wait { exchange.pointee.bodySent == 1 }
     try client.pass(milliseconds: 200)

@@ -111,6 +111,8 @@ final class GatewayClient {
   let connection: HTTP2ClientConnection
   let push: PushText
   private(set) var notices: [ConnectionNotice] = []
+  /// It runs for as long as it has a client.
+  private let gateway: RunningGateway
   private let poller: Poller
   private var memory: [UnsafeMutableRawBufferPointer] = []
   private var exchanges: [UnsafeMutablePointer<Exchange>] = []
@@ -123,6 +125,7 @@ final class GatewayClient {
     identity: TLSIdentity? = nil, settings: SessionSettings = SessionSettings(),
     expectsSettings: Bool = true, http2: HTTP2Implementation = .engine
   ) throws {
+    self.gateway = gateway
     poller = try Poller()
     push = PushText(token: try gateway.key.token(issuedAt: WallClock.seconds()))
     let shown = issued.map { TLSIdentity(certificates: $0.certificatePEM, key: $0.keyPEM) }

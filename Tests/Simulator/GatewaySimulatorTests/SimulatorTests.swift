@@ -14,8 +14,7 @@ import Testing
 /// The whole simulator, with our own client and with clients that others wrote.
 @Suite struct SimulatorTests {
   @Test func `a valid push is accepted and raises the limit`() throws {
-    let gateway = try RunningGateway()
-    let client = try GatewayClient(gateway)
+    let client = try GatewayClient(RunningGateway())
     #expect(client.limits == [1])
     let first = try client.send(client.push)
     #expect(first.status == 200)
@@ -26,8 +25,7 @@ import Testing
   }
 
   @Test func `a refused push carries the reason as APNs writes it`() throws {
-    let gateway = try RunningGateway()
-    let client = try GatewayClient(gateway)
+    let client = try GatewayClient(RunningGateway())
     let answer = try client.send(client.push.with("authorization", nil))
     #expect(answer.status == 403)
     #expect(answer.body == #"{"reason":"MissingProviderToken"}"#)
@@ -87,8 +85,7 @@ import Testing
   }
 
   @Test func `the limit drops after an error and comes back`() throws {
-    let gateway = try RunningGateway()
-    let client = try GatewayClient(gateway)
+    let client = try GatewayClient(RunningGateway())
     _ = try client.send(client.push)
     _ = try client.send(client.push.with("apns-priority", "3"))
     try client.wait { client.limits.count == 3 }
