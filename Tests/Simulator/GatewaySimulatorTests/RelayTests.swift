@@ -36,9 +36,7 @@ import Testing
       return (client, client.push.with("authorization", "bearer " + token))
     }
 
-    var text: String {
-      get throws { try File.text(folder.file("lines")) }
-    }
+    var text: String { get throws { try File.text(folder.file("lines")) } }
 
     /// The lines about requests.
     var lines: [JSONValue] {

@@ -9,9 +9,7 @@ import Testing
 @Suite struct SimulatorPageTests {
   private let page: String
 
-  init() throws {
-    page = try Repository.text("docs/simulator.md")
-  }
+  init() throws { page = try Repository.text("docs/simulator.md") }
 
   @Test func `the page says what is asked of each push type`() {
     #expect(page.contains(PushTypeReport.text))
