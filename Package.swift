@@ -344,8 +344,8 @@ let rooms: KeyValuePairs = [
     outer     ChaosSuite         APNS Contract Random Bytes EventLoop Kafka JSON Records Store Settings Telemetry
                                  ServiceKit LabCommand HTTPClient ConsumerGroup Identity Schedule Feedback Scheduler
     program   martlet-chaos      ChaosSuite ServiceKit
-    tests     Chaos              ChaosSuite LabCommand APNS Contract Bytes JSON Kafka Records SystemTestSupport
-                                 TestSupport ConsumerGroup
+    tests     Chaos              ChaosSuite LabCommand APNS Contract JSON Kafka Records SystemTestSupport TestSupport
+                                 ConsumerGroup
   """,
   "Tests/System": """
     scripted  System             API Bytes Diagnosis EmbeddedKafka EventLoop Feedback HTTPClient JSON Kafka Contract
