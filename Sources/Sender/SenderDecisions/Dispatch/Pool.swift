@@ -316,7 +316,8 @@ struct Pool: Sendable {
     queue.ended(sendClass)
     governor.answered(isOverload: false)
     if sendClass == .first {
-      governor.answered(first: work.turn.wall &- work.pushes[slot].sentAt)
+      governor.answered(
+        first: work.turn.wall &- work.pushes[slot].sentAt, timeout: work.pushes.timeout)
     }
     connectionSet.accepted(
       on: index, app: work.pushes[slot].app, sentAt: work.pushes[slot].sentAt, &work.turn)
