@@ -19,6 +19,8 @@ final class GatewayPools {
   private let scratch = ConnectionScratch()
   private(set) var access: GatewayAccess
   private var pools: [GatewayPool?] = []
+  /// What those that were removed have counted.
+  private(set) var former = FormerAnswers()
   /// By pool, and in it by place.
   @exclusivity(unchecked) private var connections: [[GatewayConnection?]] = []
   /// Connections with something to write, and those where something has happened that no event of a socket tells.
@@ -73,19 +75,31 @@ final class GatewayPools {
       connections.append([])
     }
     let name: String
+    // Where the credential stands, which is the same in every loop, and not where the pool does.
+    let place: Int
     switch pool.credential {
-    case .token(let index): name = dispatcher.credential(index)
+    case .token(let index):
+      place = index
+      name = dispatcher.credential(index)
     case .certificate(let index):
+      place = index
       let certificate = access.certificates[index]
       name = certificate.certificate.commonName ?? certificate.path
     }
     pools[Int(number)] = GatewayPool(
-      number: number, credential: name, kind: pool.kind, gateway: settings.gateway(pool.kind),
-      tls: tls(of: pool.credential), proxy: settings.proxy, http2: settings.http2,
+      number: number, credential: name, isNamed: place < SenderMetrics.namedCredentials,
+      kind: pool.kind, gateway: settings.gateway(pool.kind), tls: tls(of: pool.credential),
+      proxy: settings.proxy, http2: settings.http2,
       indexesAuthorization: settings.indexesAuthorization)
   }
 
-  func removePool(_ number: Int32) { pools[Int(number)] = nil }
+  func removePool(_ number: Int32) {
+    guard let pool = pools[Int(number)] else { return }
+    former.add(
+      pool.accepted, refused: pool.refused, pool.isNamed ? pool.credential : FormerAnswers.other,
+      pool.environment)
+    pools[Int(number)] = nil
+  }
 
   private func tls(of credential: PoolCredential) -> TLSContext {
     switch credential {
