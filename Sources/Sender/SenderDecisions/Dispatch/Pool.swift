@@ -171,7 +171,15 @@ struct Pool: Sendable {
     return left
   }
 
-  mutating func remove() { isRemoved = true }
+  /// Nothing is left of it but its number, which no other pool gets: what it has in memory goes, its token as well.
+  mutating func remove() {
+    isRemoved = true
+    if isIdle {
+      queue.releaseMemory()
+      heldForConnection = SlotQueue()
+    }
+    connectionSet.releaseMemory()
+  }
 
   // MARK: Pushes wait
 

@@ -67,6 +67,9 @@ public struct SendQueue: Sendable {
     noteWaiting(sendClass)
   }
 
+  /// Gives the memory of its lines back, which are empty.
+  mutating func releaseMemory() { lines = InlineArray(repeating: Line()) }
+
   private mutating func noteWaiting(_ sendClass: SendClass) {
     waiting |= 1 << UInt16(sendClass.place)
     inLine += 1

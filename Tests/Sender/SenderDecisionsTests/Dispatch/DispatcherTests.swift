@@ -331,4 +331,22 @@ import Testing
     let destination = dispatcher.work.pushes[slot].destination
     #expect(destination == Pool.destination(1))
   }
+
+  @Test func `a pool that is removed keeps nothing of its credential`() {
+    var dispatcher = connected()
+    let slot = take(facts(1), 0, &dispatcher)
+    connect(&dispatcher)
+    dispatcher.dispatch()
+    expect([.changeToken(Self.first), .send(slot: slot, Self.first)], of: &dispatcher)
+    dispatcher.accepted(slot)
+    #expect(dispatcher.token(ofPool: 0) == [1])
+    dispatcher.updateTokens([.removed(credential: "key")], isComplete: true)
+    dispatcher.applyTokens()
+    #expect(actions(&dispatcher).contains(.retirePool(0)))
+    dispatcher.handle(.closed(isFailure: false), of: Self.first)
+    dispatcher.beginTurn(now: 3_000, wall: Self.wall + 2_000)
+    _ = dispatcher.upkeep()
+    #expect(actions(&dispatcher).contains(.removePool(0)))
+    #expect(dispatcher.token(ofPool: 0) == nil && dispatcher.standing(ofPool: 0) == nil)
+  }
 }
