@@ -16,6 +16,7 @@ final class GatewayPools {
   private let poller: Poller
   private let resolver: Resolver
   private let resolutions: Mailbox<Resolution>
+  private var unresolved = RepeatedMessages()
   private let scratch = ConnectionScratch()
   private(set) var access: GatewayAccess
   private var pools: [GatewayPool?] = []
@@ -138,14 +139,21 @@ final class GatewayPools {
     resolutions.drain().map { resolution in
       switch resolution.result {
       case .failure(let failure):
-        let isProxy = pool(Int32(resolution.request)).proxy != nil
-        log(
-          isProxy ? SenderLog.proxyUnresolved : SenderLog.gatewayUnresolved,
-          ["host": failure.host, "error": failure.reason])
+        report(failure, isProxy: pool(Int32(resolution.request)).proxy != nil)
         return (Int32(resolution.request), nil)
       case .success(let addresses): return (Int32(resolution.request), addresses.map(\.peer))
       }
     }
+  }
+
+  /// Every pool looks the same name up, and there may be a thousand of them.
+  private func report(_ failure: ResolutionFailure, isProxy: Bool) {
+    let now = MonotonicClock.milliseconds()
+    _ = unresolved.drainEnded(now: now)
+    guard let more = unresolved.admit("\(failure)", now: now) else { return }
+    log(
+      isProxy ? SenderLog.proxyUnresolved : SenderLog.gatewayUnresolved,
+      ["host": failure.host, "error": failure.reason, "left_out": "\(more)"])
   }
 
   // MARK: Connections
