@@ -129,7 +129,7 @@ final class SignerWorker {
 
   private func readTokens() {
     guard let table else { return }
-    table.follow { record in
+    table.follow(forget: restart) { record in
       let credential = String(decoding: record.key, as: UTF8.self)
       guard record.value.baseAddress != nil else {
         return issuer.removed(credential, at: record.offset, in: record.partition)
@@ -149,6 +149,8 @@ final class SignerWorker {
       }
     }
   }
+
+  private func restart() { issuer.machine.restart() }
 
   /// A signer has withdrawn a credential.
   private func withdrawn(

@@ -106,6 +106,22 @@ import Testing
     #expect(without.server.peerCertificate == nil)
   }
 
+  @Test func `a client trusts what another one does, and shows its own certificate`() throws {
+    let roots = certificates.authority.certificatePEM
+    let server = try TLSContext.server(identity: certificates.localhost, clientRoots: roots)
+    let identity = TLSIdentity(try certificates.authority.issueClient(bundleID: "com.example.app"))
+    var other: TLSContext? = try .client(roots: .pem(roots))
+    let client = try TLSContext.client(roots: .shared(try #require(other)), identity: identity)
+    other = nil
+    let pair = try TLSPair(client, server)
+    try pair.handshake()
+    #expect(pair.server.peerCertificate?.bundleID == "com.example.app")
+    let stranger = try TLSContext.client(
+      roots: .shared(.client(roots: .pem(CertificateAuthority(name: "stranger").certificatePEM))))
+    let refused = try TLSPair(stranger, .server(identity: certificates.localhost))
+    #expect(throws: TLSError.self) { try refused.handshake() }
+  }
+
   @Test func `unusable certificates and keys are refused with the reason`() throws {
     let other = try certificates.authority.issueServer()
     let mixed = TLSIdentity(certificates: certificates.localhost.certificates, key: other.keyPEM)
