@@ -64,7 +64,7 @@ final class SignerWorker {
     tokensTopic = names.providerTokens
     issuer = TokenIssuer(settings.credentials)
     seal = settings.seal
-    files = FileWatch(Self.paths(settings, settings.credentials, settings.seal))
+    files = settings.files
     producer = try TaggedProducer(
       cluster.configuration, wakeup: loop.wakeup,
       watch: ProducerWatch(context, consequence: "token renewal waits"))
