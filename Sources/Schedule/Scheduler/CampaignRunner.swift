@@ -184,8 +184,8 @@ final class CampaignRunner {
     let asked = controlRecords.control(of: run.record)
     let progress = run.machine.progress
     if progress.state == .stopped || progress.state == .cancelled, asked?.cancelledBy == nil {
-      let author = ControlRecord.Author(
-        at: now, by: "\(SchedulerService.name)", reason: progress.reason)
+      let author = run.record.author(
+        now: now, by: "\(SchedulerService.name)", reason: progress.reason)
       return writer.control(
         ControlRecord.value(.init(key: "cancelled", value: .bool(true)), by: author), of: run)
     }
