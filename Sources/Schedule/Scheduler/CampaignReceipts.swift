@@ -220,7 +220,9 @@ private final class ReceiptReading {
   ) throws(KafkaError) {
     let admin = try KafkaAdmin(kafka)
     defer { admin.close() }
-    let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] ?? 0
+    guard let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] else {
+      throw .invalid("there is no topic \(topic), or this user may not read it")
+    }
     let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
     let offsets = try admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
     positions = [:]
