@@ -181,8 +181,8 @@ enum CampaignsAPI {
     }
     var value: [UInt8]?
     if change != .resumed {
-      let author = ControlRecord.Author(
-        at: WallClock.milliseconds(), by: request.key.actor, reason: nil)
+      let author = campaign.author(
+        now: WallClock.milliseconds(), by: request.key.actor, reason: nil)
       value = ControlRecord.value(.init(key: change.rawValue, value: .bool(true)), by: author)
     }
     let key = campaign.key

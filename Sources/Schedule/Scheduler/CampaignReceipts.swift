@@ -49,14 +49,17 @@ final class CampaignReceipts: Sendable {
   private init() {}
 
   /// Starts the thread.
+  ///
+  /// - Parameter partitions: the topic's partition count as far as it is known, which grows when some are added.
   static func start(
-    _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger
+    _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger,
+    partitions: @escaping @Sendable () -> Int
   ) throws(SystemError) -> CampaignReceipts {
     let shared = CampaignReceipts()
     let poller = try Poller(capacity: 1)
     try poller.add(shared.messages.wakeup.fd, token: 0, .readable)
     let thread = try LoopThread(name: "receipts") {
-      Session(kafka, topic, log, shared).run(poller)
+      Session(kafka, topic, log, shared, partitions).run(poller)
       shared.hasEnded.store(true, ordering: .releasing)
     }
     thread.detach()
@@ -84,6 +87,7 @@ final class CampaignReceipts: Sendable {
     private let topic: String
     private let log: Logger
     private let shared: CampaignReceipts
+    private let partitions: () -> Int
     private var followed: Subjects = [:]
     /// The campaigns counted at the current position; the others join once the past is read.
     private var present: Subjects = [:]
@@ -94,9 +98,11 @@ final class CampaignReceipts: Sendable {
     private var hasFailed = false
 
     init(
-      _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger, _ shared: CampaignReceipts
+      _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger, _ shared: CampaignReceipts,
+      _ partitions: @escaping () -> Int
     ) {
       (self.kafka, self.topic, self.log, self.shared) = (kafka, topic, log, shared)
+      self.partitions = partitions
     }
 
     func run(_ poller: Poller) {
@@ -162,12 +168,17 @@ final class CampaignReceipts: Sendable {
       shared.tallies.withLock { $0 = tallies }
     }
 
-    /// Opens what is missing: the reading from the first campaign's time on, then the past of campaigns that were
-    /// added.
+    /// Opens what is missing: the reading from the first campaign's time on, that of partitions that were added, then the
+    /// past of campaigns that were added.
     private func begin() throws(KafkaError) {
       guard let open = reading else {
         reading = try ReceiptReading(kafka, topic, since: Self.first(followed))
         present = followed
+        return
+      }
+      guard partitions() <= open.partitions else {
+        reading = try ReceiptReading(kafka, topic, from: open.positions)
+        open.close()
         return
       }
       let added = followed.filter { present[$0.key] == nil }
@@ -205,8 +216,10 @@ final class CampaignReceipts: Sendable {
 }
 
 /// The receipts of all partitions from a time on. Owned by one thread.
-private final class ReceiptReading {
+final class ReceiptReading {
   private let tail: KafkaTail
+  /// The number of partitions that are read.
+  var partitions: Int { tail.partitions }
   /// The next offset of each partition.
   private(set) var positions: [Int32: Int64]
   /// The end offsets of the reading; nil if it has no end.
@@ -220,12 +233,22 @@ private final class ReceiptReading {
   ) throws(KafkaError) {
     let admin = try KafkaAdmin(kafka)
     defer { admin.close() }
-    let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] ?? 0
+    guard let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] else {
+      throw .invalid("there is no topic \(topic), or this user may not read it")
+    }
     let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
     let offsets = try admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
     positions = [:]
     for (place, offset) in zip(all, offsets) { positions[place.partition] = offset }
     ends = until
+    tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
+  }
+
+  /// The receipts from these offsets on, and all of the partitions without one.
+  init(
+    _ kafka: KafkaConfiguration, _ topic: String, from positions: [Int32: Int64]
+  ) throws(KafkaError) {
+    (self.positions, ends) = (positions, nil)
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
   }
 
@@ -245,7 +268,8 @@ private final class ReceiptReading {
     for index in 0..<batch.count {
       let record = batch[index]
       positions[record.partition] = record.offset + 1
-      guard record.offset < ends?[record.partition] ?? .max else { continue }
+      // A partition without an end was added later.
+      if let ends, record.offset >= ends[record.partition] ?? 0 { continue }
       body(record.value)
     }
   }

@@ -149,6 +149,17 @@ import Testing
     #expect(try change("DELETE", "") == 202)
   }
 
+  @Test func `a campaign that a host whose clock is ahead has started can be cancelled`() throws {
+    var campaign = try Self.campaign("sale")
+    campaign.at += 60_000
+    let (fixture, folder) = try Self.fixture([campaign])
+    defer { withExtendedLifetime(folder) {} }
+    #expect(try fixture.send("DELETE", "campaigns/sale", key: "pacer").status == 202)
+    let record = try #require(try Self.records(fixture, "controls", 1).first)
+    let control = Array((record.value ?? "").utf8).withUnsafeBytes { ControlRecord.campaign($0) }
+    #expect(control?.at == campaign.at)
+  }
+
   @Test func `what a name is already used for is a conflict`() throws {
     let known = [
       try Self.campaign("sale"), try Self.campaign("over", .stopped),

@@ -103,4 +103,19 @@ import Testing
     #expect(try eventually(withinMilliseconds: 30_000) { try queries.receiptKeeping() == nil })
     #expect(try queries.outcomes(of: "order-45", apps: nil, limit: 2).isEmpty)
   }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `the note that outcomes are kept comes back after a copy that keeps none took it away`(
+    kind: DatabaseKind
+  ) throws {
+    let fixture = try Fixture(kind)
+    try fixture.kafka.createTopic("receipts", partitions: 2)
+    let service = try fixture.start(flags: ["--keep-receipts", "7d"])
+    defer { service.stop() }
+    func isNoted() -> Bool { (try? TokenQueries(fixture.database).receiptKeeping()) != nil }
+    #expect(eventually(withinMilliseconds: 20_000) { isNoted() })
+    let other = try TokenStore(fixture.database, now: 1, busyTimeout: 10_000)
+    try other.transaction { () throws(StoreError) in try other.endReceiptKeeping() }
+    #expect(eventually(withinMilliseconds: 30_000) { isNoted() })
+  }
 }

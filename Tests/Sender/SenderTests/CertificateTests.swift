@@ -48,6 +48,22 @@ import Testing
           + " in a file of its own, name that in key_file") == true)
   }
 
+  @Test func `a file that changes before the sender works, as while Kafka is away, is noticed`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    func write(_ key: String) throws {
+      try File.write(folder.file("token-key"), Array(String(repeating: key, count: 32).utf8))
+    }
+    try write("5a")
+    let context = try SenderService.context(
+      ["--kafka", "localhost:1", "--token-key", folder.file("token-key")])
+    let settings = try SenderSettings(context.values)
+    try write("a5")
+    let watch = CertificateWatch(settings, context)
+    #expect(eventually { watch.turn() })
+  }
+
   private func gateway(_ rig: SenderRig, _ script: ScriptedGateway.Script) throws -> ScriptedGateway
   {
     try ScriptedGateway(

@@ -57,9 +57,13 @@ final class SignerFixture {
       ] + more)
   }
 
-  func start(_ more: [String] = []) throws -> RunningService {
+  /// - Parameter change: What happens between the reading of the settings and the start.
+  func start(
+    _ more: [String] = [], after change: () throws -> Void = {}
+  ) throws -> RunningService {
     let context = ServiceContext(try values(more), name: SignerService.name)
     let settings = try SignerService.settings(context.values)
+    try change()
     return try RunningService(context) { context throws(ServiceFailure) in
       try SignerService.run(settings, context)
     }

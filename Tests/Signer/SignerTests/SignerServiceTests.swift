@@ -142,6 +142,20 @@ import Testing
     #expect(records[2].value?.contains(#""removed":true"#) == true)
   }
 
+  @Test func `a file that changes before the signer works, as while Kafka is away, is noticed`()
+    throws
+  {
+    let fixture = try SignerFixture()
+    let signer = try fixture.start {
+      try fixture.writeCredentials(keyIDs: ["KEYKEYKEY1", "KEYKEYKEY2"])
+    }
+    defer { signer.stop() }
+    #expect(
+      try fixture.tokens(atLeast: 2).map(\.credential) == [
+        "TEAMTEAM01/KEYKEYKEY1/any", "TEAMTEAM01/KEYKEYKEY2/any",
+      ])
+  }
+
   @Test func `SIGHUP reads the file at once, and what cannot be used changes nothing`() throws {
     let fixture = try SignerFixture()
     let signer = try fixture.start()

@@ -75,7 +75,7 @@ public struct CampaignTarget: Sendable {
       throw ServiceFailure(
         "campaign \(campaign.name) is over: it is \(state.rawValue); nothing was changed")
     }
-    try write(request, campaign.key, reason, cluster, context)
+    try write(request, campaign, reason, cluster, context)
     try tell(request, campaign.key, lookup)
   }
 
@@ -93,7 +93,7 @@ public struct CampaignTarget: Sendable {
     guard !meant.isEmpty else {
       throw ServiceFailure("no campaign that \(by) has started is under way")
     }
-    for campaign in meant { try write(request, campaign.key, nil, cluster, context) }
+    for campaign in meant { try write(request, campaign, nil, cluster, context) }
     for campaign in meant { try tell(request, campaign.key, lookup) }
   }
 
@@ -123,16 +123,15 @@ public struct CampaignTarget: Sendable {
 
   /// Writes the request, its author and time; a tombstone withdraws it.
   private func write(
-    _ request: CampaignChange, _ key: CampaignKey, _ reason: String?, _ cluster: KafkaCluster,
-    _ context: ServiceContext
+    _ request: CampaignChange, _ campaign: CampaignRecord, _ reason: String?,
+    _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    if request == .resumed {
-      try topic.write("\(key)", nil, cluster)
-    } else {
-      try topic.write(
-        "\(key)", .init(key: request.rawValue, value: .bool(true)), reason: reason, cluster)
-    }
-    Audit.note(request.deed, "\(key)", context)
+    let author = campaign.author(
+      now: WallClock.milliseconds(), by: Audit.actor, reason: reason)
+    let value = ControlRecord.value(.init(key: request.rawValue, value: .bool(true)), by: author)
+    let key = "\(campaign.key)"
+    try topic.write(key, request == .resumed ? nil : value, cluster)
+    Audit.note(request.deed, key, context)
   }
 }
 

@@ -47,12 +47,14 @@ public enum ScheduleCancelCommand: Command {
     let known = try known(settings, cluster, context)
     let cancellation = ScheduleCancellation(at: WallClock.milliseconds(), by: Audit.actor)
     try cluster.write(settings.cluster.names.schedule, key: settings.key.bytes, cancellation.value)
+    // Kafka may have taken its time.
+    let written = WallClock.milliseconds()
     Audit.note("schedule cancel", settings.key.description, context)
     switch known {
     case .request(let request):
       let due = Timestamp.text(milliseconds: request.due)
       // The schedule has a request for some seconds after it was sent.
-      guard cancellation.at <= request.due - notice else {
+      guard written <= request.due - notice else {
         throw ServiceFailure(
           "\(settings.key) may have been sent: its time is \(due). The cancellation is written")
       }

@@ -40,11 +40,13 @@ public enum TokensReviveCommand: Command {
     operands: .init("TOKEN", 1...1_000, "Device tokens, hex digits."))
 
   public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let invalid = try invalidDevices(settings)
-    guard !invalid.isEmpty else { throw ServiceFailure("none of these tokens is invalid") }
     if !settings.isConfirmed {
-      try Confirmation.ask("register \(invalid.count) invalid tokens as of now")
+      let count = try invalidDevices(settings).count
+      try Confirmation.ask("register \(count) invalid tokens as of now")
     }
+    // Until the question is answered devices register and are forgotten. What they do after this reading is newer.
+    let now = WallClock.milliseconds()
+    let invalid = try invalidDevices(settings)
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
     try cluster.demand(settings.cluster.names.devices, "nothing was done: check --topic-prefix")
     let output = try TokenProducer(cluster, settings.cluster.names)
@@ -58,7 +60,7 @@ public enum TokensReviveCommand: Command {
       let subject = deed(revived, of: invalid.count, names, unanswered: output.outstanding)
       Audit.note(name, subject, context)
     }
-    try produce(invalid, output, context, &revived)
+    try produce(invalid, asOf: now, output, context, &revived)
     StandardOutput.line("\(revived) tokens registered as of now")
   }
 
@@ -72,7 +74,7 @@ public enum TokensReviveCommand: Command {
   }
 
   private static func invalidDevices(_ settings: Settings) throws(ServiceFailure) -> [KnownDevice] {
-    try settings.selection.read { reader throws(StoreError) in
+    let found: [KnownDevice] = try settings.selection.read { reader throws(StoreError) in
       var invalid: [KnownDevice] = []
       for token in settings.tokens {
         let known = try reader.whileComplete { () throws(StoreError) in
@@ -84,13 +86,14 @@ public enum TokensReviveCommand: Command {
       }
       return invalid
     }
+    guard !found.isEmpty else { throw ServiceFailure("none of these tokens is invalid") }
+    return found
   }
 
   private static func produce(
-    _ invalid: [KnownDevice], _ output: TokenProducer, _ context: ServiceContext,
+    _ invalid: [KnownDevice], asOf now: Int64, _ output: TokenProducer, _ context: ServiceContext,
     _ revived: inout Int
   ) throws(ServiceFailure) {
-    let now = WallClock.milliseconds()
     var watch = output.watch
     var noProgress: ProgressLine?
     func drain() throws(ServiceFailure) {
