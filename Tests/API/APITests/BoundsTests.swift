@@ -121,7 +121,7 @@ private let lines = "application/x-ndjson"
     let chunk = "\(String(many.utf8.count, radix: 16))\r\n\(many)\r\n"
     for _ in 0..<120 { client.send(chunk) }
     // Its own verdicts are too many, and as long as they are kept others get no more.
-    #expect(eventually(withinMilliseconds: 30_000) { (try? fixture.post(request()).status) == 503 })
+    #expect(eventually { (try? fixture.post(request()).status) == 503 })
     let refused = try fixture.post(request())
     #expect(refused.text.contains("temporary files"))
     client.send("0\r\n\r\n")

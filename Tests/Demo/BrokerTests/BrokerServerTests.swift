@@ -25,13 +25,13 @@ import Testing
         _ = producer.produce(output, key: value, value: value, tag: 0)
       }
     }
-    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    #expect(producer.flush(timeoutMilliseconds: 30_000))
   }
 
   private func marks(_ topic: String, _ bootstrap: String) throws -> Int64 {
     let admin = try KafkaAdmin(configuration(bootstrap))
     defer { admin.close() }
-    return try admin.watermarks(.init(topic: topic, partition: 0), timeoutMilliseconds: 10_000).high
+    return try admin.watermarks(.init(topic: topic, partition: 0), timeoutMilliseconds: 30_000).high
   }
 
   private func read(_ count: Int, _ topic: String, _ bootstrap: String) throws -> [Int64] {
@@ -240,7 +240,7 @@ import Testing
       let admin = try KafkaAdmin(user)
       defer { admin.close() }
       return try admin.watermarks(
-        .init(topic: "things", partition: 0), timeoutMilliseconds: 3_000
+        .init(topic: "things", partition: 0), timeoutMilliseconds: 30_000
       ).high
     }
     #expect(try high(properties("ann", "secret")) == 0)

@@ -10,7 +10,7 @@ import Testing
   private func read(_ changelog: KafkaChangelog, until isDone: ([String]) -> Bool) -> [String] {
     var values: [String] = []
     var batch = KafkaBatch(capacity: 100)
-    _ = eventually(withinMilliseconds: 20_000) {
+    _ = eventually {
       changelog.poll(into: &batch)
       for index in 0..<batch.count where !batch[index].isEndOfPartition {
         values.append(ReadRecord(batch[index]).value ?? "")

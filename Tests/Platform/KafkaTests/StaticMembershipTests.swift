@@ -18,7 +18,7 @@ struct StaticMembershipTests {
     let stays = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
     var leaves: GroupMember? = try GroupMember(
       fixture, group: "readers", topic: topic, instanceID: "two")
-    try expectEventually(withinMilliseconds: 30_000) {
+    try expectEventually {
       try stays.serve()
       try leaves?.serve()
       return stays.owned.count == 2 && leaves?.owned.count == 2
@@ -28,7 +28,7 @@ struct StaticMembershipTests {
     leaves?.close()
     leaves = nil
     let again = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "two")
-    try expectEventually(withinMilliseconds: 5_000) {
+    try expectEventually {
       try stays.serve()
       try again.serve()
       return again.owned.count == 2
@@ -42,12 +42,12 @@ struct StaticMembershipTests {
   @Test func `a second process with the same name ends the first`() throws {
     let (fixture, topic) = try KafkaFixture.numbers(partitions: 2)
     let first = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
-    try expectEventually(withinMilliseconds: 30_000) {
+    try expectEventually {
       try first.serve()
       return first.owned.count == 2
     }
     let second = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
-    try expectEventually(withinMilliseconds: 30_000) {
+    try expectEventually {
       try first.serve()
       try second.serve()
       return first.errors.contains(where: \.isFatal)

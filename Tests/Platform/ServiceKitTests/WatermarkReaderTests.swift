@@ -13,7 +13,7 @@ import Testing
   ) -> WatermarkReader.Answers {
     var answer: WatermarkReader.Answers?
     reader.ask(partitions)
-    expectEventually(withinMilliseconds: 30_000) {
+    expectEventually {
       answer = reader.drainAnswer()
       return answer != nil
     }
@@ -38,6 +38,6 @@ import Testing
     for partition in 0..<Int32(20) {
       try broker.setLeader(topic: topic, partition: partition, broker: 1)
     }
-    expectEventually(withinMilliseconds: 20_000) { ask(reader, all).count == 30 }
+    expectEventually { ask(reader, all).count == 30 }
   }
 }

@@ -58,7 +58,7 @@ import Testing
   }
 
   private func eventuallyCommitted(_ rig: SenderRig, _ count: Int) {
-    #expect(eventually(withinMilliseconds: 10_000) { (try? rig.committedDone()) ?? 0 >= 3 })
+    #expect(eventually { (try? rig.committedDone()) ?? 0 >= 3 })
   }
 
   @Test func `a silent update of priority 5 takes neither an alert nor priority 10 away`() throws {
@@ -82,7 +82,7 @@ import Testing
       for number in 1...3 { try send(device * 10 + 2 * number, silent: true, priority: 5) }
     }
     // They wait for a credential.
-    #expect(eventually(withinMilliseconds: 10_000) { sender.counter("taken") == 16 })
+    #expect(eventually { sender.counter("taken") == 16 })
     try rig.publishToken()
     let outcomes = outcomes(try rig.receipts(16, withinMilliseconds: 30_000))
     for device in 0..<4 {

@@ -58,7 +58,7 @@ import Testing
   @Test func `a dead letter that its topic does not take is cut until it does`() throws {
     let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
     try rig.send("no device", String(repeating: "x", count: 100_000))
-    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    _ = rig.producer.flush(timeoutMilliseconds: 30_000)
     rig.fixture.broker!.inject(Array(repeating: .messageTooLarge, count: 4), into: .produce)
     let sender = try rig.startSender()
     let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)

@@ -75,6 +75,6 @@ extension SenderRig {
     for number in first..<first + count {
       try send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
     }
-    _ = producer.flush(timeoutMilliseconds: 5_000)
+    _ = producer.flush(timeoutMilliseconds: 30_000)
   }
 }

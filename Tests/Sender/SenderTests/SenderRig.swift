@@ -183,7 +183,7 @@ final class SenderRig {
     let all = (0..<Int32(partitions)).map {
       TopicPartition(topic: names.notifications(.first), partition: $0)
     }
-    let offsets = try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 5_000)
+    let offsets = try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 30_000)
     return offsets.reduce(0) { $0 + Int($1.offset ?? 0) }
   }
 
@@ -215,8 +215,8 @@ final class SenderRig {
   }
 
   /// Receipts until there are `count`, or the time is up.
-  func receipts(_ count: Int, withinMilliseconds limit: UInt64 = 20_000) throws -> [Receipt] {
-    _ = producer.flush(timeoutMilliseconds: 10_000)
+  func receipts(_ count: Int, withinMilliseconds limit: UInt64 = 60_000) throws -> [Receipt] {
+    _ = producer.flush(timeoutMilliseconds: 30_000)
     let parser = JSONParser()
     var receipts: [Receipt] = []
     try fixture.configuration.read(

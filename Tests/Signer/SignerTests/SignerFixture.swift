@@ -88,7 +88,7 @@ final class SignerFixture {
     defer { admin.close() }
     let partition = TopicPartition(topic: names.tokenRequests, partition: 0)
     return try admin.groupOffsets(
-      names.group(.signer), [partition], timeoutMilliseconds: 5_000
+      names.group(.signer), [partition], timeoutMilliseconds: 30_000
     ).first?.offset
   }
 

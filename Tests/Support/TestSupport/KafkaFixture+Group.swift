@@ -44,7 +44,7 @@ extension KafkaFixture {
         }
       }
     }
-    guard producer.flush(timeoutMilliseconds: 10_000) else { throw KafkaFixtureTimeout() }
+    guard producer.flush(timeoutMilliseconds: 30_000) else { throw KafkaFixtureTimeout() }
     let low = records.count / 2
     broker?.dropRecords(of: topic, before: Int64(low))
     return low

@@ -48,7 +48,7 @@ public final class KafkaFixture {
     guard broker == nil, !created.isEmpty, let admin = try? KafkaAdmin(configuration) else {
       return
     }
-    _ = try? admin.deleteTopics(created, timeoutMilliseconds: 10_000)
+    _ = try? admin.deleteTopics(created, timeoutMilliseconds: 30_000)
   }
 
   private static func tuned(
@@ -73,7 +73,7 @@ public final class KafkaFixture {
     let admin = try KafkaAdmin(configuration)
     defer { admin.close() }
     let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
-    return try admin.groupOffsets(group, all, timeoutMilliseconds: 5_000)
+    return try admin.groupOffsets(group, all, timeoutMilliseconds: 30_000)
       .reduce(0) { $0 + ($1.offset ?? 0) }
   }
 
@@ -95,11 +95,11 @@ public final class KafkaFixture {
     let topic = KafkaTopicSpecification(
       full, partitions: partitions,
       configuration: Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0.value) }))
-    for result in try admin.createTopics([topic], timeoutMilliseconds: 10_000) {
+    for result in try admin.createTopics([topic], timeoutMilliseconds: 30_000) {
       if let error = result.error { throw error }
     }
     created.append(full)
-    try admin.awaitLeaders(of: [topic], timeoutMilliseconds: 10_000)
+    try admin.awaitLeaders(of: [topic], timeoutMilliseconds: 30_000)
     return full
   }
 
@@ -118,7 +118,7 @@ public final class KafkaFixture {
       }
     }
     if case .refused(let error) = result { throw error }
-    guard producer.flush(timeoutMilliseconds: 10_000) else { throw KafkaFixtureTimeout() }
+    guard producer.flush(timeoutMilliseconds: 30_000) else { throw KafkaFixtureTimeout() }
     let deliveries = producer.drainDeliveries()
     if let error = deliveries[0].refused { throw error }
     return deliveries[0]
@@ -126,7 +126,7 @@ public final class KafkaFixture {
 
   /// Reads a topic from its start until `count` records are read or time runs out.
   public func read(
-    _ topic: String, count: Int, timeoutMilliseconds: UInt64 = 10_000
+    _ topic: String, count: Int, timeoutMilliseconds: UInt64 = 60_000
   ) throws -> [ReadRecord] {
     var records: [ReadRecord] = []
     try configuration.read(

@@ -29,7 +29,7 @@ import Testing
   /// Waits until a counter of a process stands still for a second.
   private func standsStill(_ program: BuiltProgram, _ counter: String) -> Bool {
     var last = (value: -1, since: MonotonicClock.milliseconds())
-    return eventually(withinMilliseconds: 20_000, pauseMilliseconds: 50) {
+    return eventually(pauseMilliseconds: 50) {
       let (value, now) = (program.counter(counter), MonotonicClock.milliseconds())
       if value != last.value { last = (value, now) }
       return now - last.since >= 1_000
@@ -64,7 +64,7 @@ import Testing
     try rig.start("martlet-sender", Self.senderFlags)
     let sender = rig["martlet-sender"]
     #expect(
-      eventually(withinMilliseconds: 30_000) { sender.counter("delivered") >= 500 },
+      eventually { sender.counter("delivered") >= 500 },
       "\(sender.output.suffix(2_000))")
     rig["apns-simulator"].signal(SIGSTOP)
     defer { rig["apns-simulator"].signal(SIGCONT) }
@@ -103,7 +103,7 @@ import Testing
     try rig.setBroker(#"{"round_trip_ms":20}"#)
     try rig.produceRequests(0..<count, padding: 1_000)
     for sender in senders {
-      let flows = eventually(withinMilliseconds: 30_000) { sender.counter("delivered") >= 250 }
+      let flows = eventually { sender.counter("delivered") >= 250 }
       #expect(flows, "\(sender.output.suffix(2_000))")
     }
     try rig.setBroker(#"{"up":false}"#)

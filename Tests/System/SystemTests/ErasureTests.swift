@@ -112,14 +112,14 @@ import Testing
       try send("GET", "\(url)/v1/notifications/r\(number)?app=com.example.app").text
         .contains("\"scheduled\"")
     }
-    try expectEventually(withinMilliseconds: 15_000) {
+    try expectEventually {
       try targets.indices.allSatisfy { try isScheduled($0) }
         && send("GET", "\(url)/v1/users/\(Self.name)").text.contains(Self.gone)
     }
     #expect(try files().isEmpty == false)
     var erased = try send("DELETE", "\(url)/v1/users/\(Self.name)")
     // Until the scheduler has noted that its database is complete.
-    _ = try eventually(withinMilliseconds: 10_000) {
+    _ = try eventually {
       if erased.status == 503 { erased = try send("DELETE", "\(url)/v1/users/\(Self.name)") }
       return erased.status != 503
     }

@@ -130,7 +130,7 @@ import Testing
     defer { producer.close() }
     for example in examples {
       let topic = try producer.topic(named: example.topic)
-      let isQueued = eventually(withinMilliseconds: 20_000) {
+      let isQueued = eventually {
         let result = producer.produce(
           topic, key: Array(example.key.utf8), value: Array(example.value.utf8),
           headers: example.headers, tag: 0)

@@ -14,7 +14,7 @@ import Testing
   @Test func `a group that does its work again says how much, and how to stop it`() throws {
     let rig = try PipelineRig()
     func awaitCommits() throws {
-      let isDone = try eventually(withinMilliseconds: 30_000) {
+      let isDone = try eventually {
         try rig.committed(rig.names.requests, by: .ingest) == 40
       }
       try #require(isDone, "\(rig[Self.program].output.suffix(1_500))")

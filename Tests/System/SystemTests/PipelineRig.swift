@@ -106,7 +106,7 @@ final class PipelineRig {
   }
 
   /// Whether a service takes part in its group.
-  func isUp(_ name: String, withinMilliseconds limit: UInt64 = 20_000) -> Bool {
+  func isUp(_ name: String, withinMilliseconds limit: UInt64 = 60_000) -> Bool {
     name == "martlet-signer"
       ? self[name].prints(SignerLog.minting, withinMilliseconds: limit)
       : self[name].prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: limit)
@@ -223,7 +223,7 @@ final class PipelineRig {
     var deliveries: [Delivery] = []
     for number in numbers {
       let (key, value) = record(number)
-      let isQueued = eventually(withinMilliseconds: 20_000) {
+      let isQueued = eventually {
         let result = Array(key.utf8).withUnsafeBytes { key in
           Array(value.utf8).withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
         }
@@ -253,9 +253,9 @@ final class PipelineRig {
   func committed(_ topic: String, by group: ReaderGroup) throws -> Int {
     let admin = try KafkaAdmin(configuration)
     defer { admin.close() }
-    let count = try admin.partitionCounts(timeoutMilliseconds: 5_000)[topic] ?? 0
+    let count = try admin.partitionCounts(timeoutMilliseconds: 30_000)[topic] ?? 0
     let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
-    return try admin.groupOffsets(names.group(group), all, timeoutMilliseconds: 5_000)
+    return try admin.groupOffsets(names.group(group), all, timeoutMilliseconds: 30_000)
       .reduce(0) { $0 + Int($1.offset ?? 0) }
   }
 

@@ -20,7 +20,7 @@ import Testing
     try rig.injectErrors(
       #"{"request":"offset_commit","errors":[\#(errors.joined(separator: ","))]}"#)
     try rig.produceRequests(0..<40, padding: 0)
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       try value("martlet_kafka_commits_refused_total", ingest) > 0
     }
     let timed = try value("martlet_kafka_commit_seconds_count", ingest)

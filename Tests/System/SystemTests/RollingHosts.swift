@@ -150,10 +150,10 @@ final class RollingHosts {
   func count(_ topic: String) throws -> Int64 {
     let admin = try KafkaAdmin(rig.configuration)
     defer { admin.close() }
-    let partitions = try admin.partitionCounts(timeoutMilliseconds: 5_000)[topic] ?? 0
+    let partitions = try admin.partitionCounts(timeoutMilliseconds: 30_000)[topic] ?? 0
     return try admin.watermarks(
       (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) },
-      timeoutMilliseconds: 5_000
+      timeoutMilliseconds: 30_000
     ).reduce(0) { $0 + $1.high }
   }
 }

@@ -35,7 +35,7 @@ import Testing
     try rig.start(name, ["--config", settings])
     // The service waits for its settings, and this for the service, which has opened them then.
     var file: Int32 = -1
-    expectEventually(withinMilliseconds: 20_000) {
+    expectEventually {
       file = open(settings, O_WRONLY | O_NONBLOCK)
       return file >= 0
     }

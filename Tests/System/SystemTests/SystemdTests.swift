@@ -25,7 +25,7 @@ import Testing
       path: "/usr/bin/env", ["NOTIFY_SOCKET=\(path)", "sh", "-c", command], in: folder)
     var heard: [String] = []
     func hears(_ wanted: (String) -> Bool) -> Bool {
-      eventually(withinMilliseconds: 30_000) {
+      eventually {
         while let message = received(socket) { heard.append(message) }
         return heard.contains(where: wanted)
       }
@@ -52,7 +52,7 @@ import Testing
       in: folder)
     var heard: [String] = []
     func hears(_ wanted: String, times: Int = 1) -> Bool {
-      eventually(withinMilliseconds: 30_000) {
+      eventually {
         while let message = received(socket) { heard.append(message) }
         return heard.count { $0 == wanted } >= times
       }

@@ -86,7 +86,7 @@ final class WebhookFixture {
       }
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
-    guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
+    guard producer.flush(timeoutMilliseconds: 30_000) else { throw KafkaFixtureTimeout() }
     _ = producer.drainDeliveries()
   }
 
