@@ -127,7 +127,9 @@ final class PipelineRig {
   func signal(_ number: Int32) { for (_, program) in programs { program.signal(number) } }
 
   /// Expects that every process started here ends within the time, with such a status.
-  func expectEnd(withinMilliseconds limit: UInt64, _ isExpected: (Int32) -> Bool) {
+  func expectEnd(
+    withinMilliseconds limit: UInt64 = 60_000, _ isExpected: (Int32) -> Bool
+  ) {
     let deadline = MonotonicClock.milliseconds() + limit
     for (name, program) in programs {
       let now = MonotonicClock.milliseconds()
@@ -141,7 +143,7 @@ final class PipelineRig {
 
   /// Ends one process with SIGTERM; its exit status, or nil if it still runs.
   func stop(_ name: String) -> Int32? {
-    let status = self[name].stop(withinMilliseconds: 30_000)
+    let status = self[name].stop()
     if status != nil { programs[name] = nil }
     return status
   }
@@ -151,7 +153,7 @@ final class PipelineRig {
   /// Ends the services with SIGTERM, then the broker, and expects that each says all is well.
   func stop() {
     signal(SIGTERM)
-    expectEnd(withinMilliseconds: 20_000) { $0 == 0 }
+    expectEnd { $0 == 0 }
     #expect(broker.stop() == 0, "the broker printed: \(broker.output.suffix(1_500))")
   }
 

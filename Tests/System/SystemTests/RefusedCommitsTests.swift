@@ -33,7 +33,7 @@ import Testing
     #expect(try value("martlet_kafka_commit_seconds_count", ingest) == timed)
     try rig.clearErrors(#"{"request":"offset_commit"}"#)
     #expect(ingest.prints(ServiceKitLog.commitsAccepted, withinMilliseconds: 30_000))
-    #expect(try rig.committed(rig.names.requests, by: .ingest) == 40)
+    try expectEventually { try rig.committed(rig.names.requests, by: .ingest) == 40 }
     rig.stop()
   }
 
