@@ -71,7 +71,7 @@ import Testing
         try ends(names.campaignRequests) > before || before >= 200
       }
       program.signal(SIGKILL)
-      _ = program.wait(withinMilliseconds: 5_000)
+      _ = program.wait(withinMilliseconds: 60_000)
       program = try scheduler()
     }
     var (tokens, addressed) = (Set<String>(), 0)

@@ -150,7 +150,7 @@ import Testing
       #expect(isFaulted(process.pid, thread))
     }
     for program in programs {
-      let status = rig[program.name].wait(withinMilliseconds: 15_000)
+      let status = rig[program.name].wait(withinMilliseconds: 60_000)
       #expect(status == 128 + SIGSEGV, "\(program.name)")
     }
     return programs.filter { notes($0).isEmpty }

@@ -34,7 +34,7 @@ import Testing
     #expect(hears { $0.hasPrefix("STATUS=not ready: ") }, "\(heard)")
     #expect(
       program.prints(
-        "<6>info martlet-ingest \(ServiceKitLog.statusPages.rawValue)", withinMilliseconds: 10_000))
+        "<6>info martlet-ingest \(ServiceKitLog.statusPages.rawValue)", withinMilliseconds: 60_000))
     _ = program.stop()
     let lines = program.output.split(separator: "\n")
     #expect(lines.allSatisfy { $0.prefixMatch(of: #/<[3467]>(debug|info|warning|error) /#) != nil })
@@ -61,8 +61,9 @@ import Testing
     #expect(hears("STATUS=ready"))
     #expect(hears("WATCHDOG=1", times: 3))
     #expect(!heard.contains("STOPPING=1"))
-    #expect(program.stop() == 0, "\(program.output)")
+    program.signal(SIGTERM)
     #expect(hears("STOPPING=1"))
+    #expect(program.wait(withinMilliseconds: 60_000) == 0, "\(program.output)")
     #expect(heard.count { $0 == "READY=1" } == 1)
   }
 

@@ -162,7 +162,7 @@ import Testing
     let declared = String(
       decoding: try File.read("\(Self.root)/docs/reference/metrics.md"), as: UTF8.self)
     for name in Self.absent { #expect(declared.contains("| `\(name)` |"), "\(name)") }
-    let deadline = MonotonicClock.milliseconds() + 45_000
+    let deadline = MonotonicClock.milliseconds() + 120_000
     try send(to: try #require(addresses["kafka"]?.string)) {
       missing = try missing.filter { query in
         try prometheus.query(query.expression).allSatisfy { PrometheusServer.value($0) == nil }

@@ -61,7 +61,7 @@ import Testing
     #expect(fires, "\(fault.name): \(seen)")
     if let log = fault.log {
       #expect(
-        alerts.rig[log.program].prints(log.message, withinMilliseconds: 10_000),
+        alerts.rig[log.program].prints(log.message, withinMilliseconds: 60_000),
         "\(fault.name): \(alerts.rig[log.program].output.suffix(2_000))")
     }
     try expectCanary(prometheus, alerts, fault)
