@@ -89,7 +89,9 @@ import Testing
     let scheduler = try fixture.scheduler(own, kind == .sqlite ? ["--devices", location] : [])
     try Self.send(fixture, "start", "start", more: Self.start)
     try Self.send(fixture, "never", "start", more: Self.start, activity: "order-2")
-    usleep(1_500_000)
+    // They have been looked up, and wait for ten seconds.
+    #expect(eventually { scheduler.counter("loaded") == 2 })
+    usleep(500_000)
     #expect(try fixture.summary("start") == nil)
     try Self.register(store, 1, at: WallClock.milliseconds(), activity: nil)
     try expectEventually {

@@ -80,9 +80,7 @@ import Testing
     _ database: String, _ name: String, app: String = app, fileID: String = #fileID,
     filePath: String = #filePath, line: Int = #line, _ isThere: (CampaignProgress) -> Bool
   ) {
-    expectEventually(
-      withinMilliseconds: 30_000, fileID: fileID, filePath: filePath, line: line
-    ) {
+    expectEventually(fileID: fileID, filePath: filePath, line: line) {
       guard let campaign = (try? shown(database, name, app: app)) ?? nil else { return false }
       return isThere(campaign.progress)
     }
@@ -166,9 +164,10 @@ import Testing
     // The pause is older than the campaign: it concerned another one.
     try fixture.start(campaign)
     Self.expectProgress(database, "sale") { $0.state == .done }
-    let soon = WallClock.milliseconds() / 1_000 + 2
+    let soon = WallClock.milliseconds() / 1_000 + 10
     try fixture.start(Self.campaign("held", more: #","send_at":\#(soon)"#))
     try Self.control(fixture, "held", "paused")
+    Self.expectProgress(database, "held") { $0.isPaused }
     while WallClock.milliseconds() < soon * 1_000 + 500 { usleep(50_000) }
     #expect(try Self.shown(database, "held")?.progress.state == .scheduled)
     try Self.control(fixture, "held", nil)

@@ -220,17 +220,22 @@ import Testing
     worker.ask(
       .init(campaign: key("b", "b.b"), run: 10, startedAt: 1), audience("b.b", small), .count)
     var order: [(name: String, count: Int)] = []
-    expectEventually(withinMilliseconds: 60_000) {
+    func drain() {
       for (asker, answer) in worker.drainAnswers() {
         if case .count(let count) = answer { order.append((asker.campaign.name, count.tokens)) }
       }
+    }
+    drain()
+    let answeredBefore = order.count
+    expectEventually {
+      drain()
       return order.count == 5
     }
     // All of it was read in pieces, and in each app's own order.
     #expect(order.allSatisfy { $0.count == ($0.name == "b" ? 3 : 20_000) })
     #expect(order.filter { $0.name != "b" }.map(\.name) == (0..<4).map { "a\($0)" })
     let place = try #require(order.firstIndex { $0.name == "b" })
-    #expect(place <= 1, "\(order)")
+    #expect(place <= answeredBefore + 1, "\(order)")
   }
 }
 

@@ -11,7 +11,7 @@ import Testing
     let ingest = try fixture.ingest()
     let location = try DatabaseKind.postgres.location(in: fixture.folder)
     let (first, second) = (try fixture.scheduler(location), try fixture.scheduler(location))
-    expectEventually(withinMilliseconds: 40_000) {
+    expectEventually {
       [first, second].allSatisfy { $0.counter("partitions_assigned") == 2 }
     }
     let due = WallClock.milliseconds() + 20_000

@@ -51,6 +51,12 @@ final class SchedulerFixture {
     }
   }
 
+  /// A time so many milliseconds after these services work on their partitions.
+  func due(in milliseconds: Int64, for services: RunningService...) -> Int64 {
+    expectEventually { services.allSatisfy { $0.counter("partitions_assigned") > 0 } }
+    return WallClock.milliseconds() + milliseconds
+  }
+
   /// A database of device tokens, complete and empty, and where it is.
   func devices(_ kind: DatabaseKind = .sqlite) throws -> (location: String, store: TokenStore) {
     let location = try kind.location(in: folder)

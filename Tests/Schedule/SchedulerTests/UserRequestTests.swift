@@ -79,7 +79,7 @@ import Testing
     let ingest = try fixture.ingest()
     let scheduler = try fixture.scheduler(
       fixture.folder.file("schedule.db"), ["--devices", location])
-    let due = WallClock.milliseconds() + 9_000
+    let due = fixture.due(in: 12_000, for: ingest, scheduler)
     let time = Timestamp.text(milliseconds: due)
     try Self.send(fixture, "a", #""user":"ann","send_at":"\#(time)""#)
     try Self.send(fixture, "cancelled", #""user":"ann","send_at":"\#(time)""#)
