@@ -67,6 +67,6 @@ import Testing
     #expect(eventually(withinMilliseconds: 60_000) { sender.counter("connects") == 4 })
     try File.write(rig.rootPath, rig.authority.certificatePEM)
     sender.context.signals.requestReload()
-    #expect(eventually { gateway.seen.requests.count == 3 })
+    #expect(eventually(withinMilliseconds: 8_000) { gateway.seen.requests.count == 3 })
   }
 }

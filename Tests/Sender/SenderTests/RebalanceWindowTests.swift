@@ -73,7 +73,7 @@ import Testing
     // Embedded brokers take no commit during a rebalance: what is done must be known before.
     #expect(try eventually { try rig.committedDone() == count - slow })
     let second = try rig.startSender(loops: loops, answering: gateway)
-    let again = try rig.receipts(of: 0..<slow, withinMilliseconds: 40_000)
+    let again = try rig.receipts(of: 0..<slow)
     #expect(again.count == slow && again.allSatisfy { $0.outcome == .delivered })
     #expect(first.counter("delivered") > count - slow && second.counter("delivered") > 0)
     #expect(gateway.requests.count == count + slow, "nothing else is sent again")
@@ -110,7 +110,7 @@ import Testing
     #expect(eventually { second.context.isReady })
     #expect(!eventually(withinMilliseconds: 1_500) { second.counter("dedup_rebuilds") > 0 })
     broker.setTopic(rig.names.notifications(.first), fault: nil)
-    #expect(eventually(withinMilliseconds: 40_000) { second.counter("dedup_rebuilds") >= 2 })
+    #expect(eventually { second.counter("dedup_rebuilds") >= 2 })
     try rig.sendMany(0..<count)
     let receipts = try rig.receipts(2 * count)
     let outcomes = Dictionary(grouping: receipts, by: \.outcome).mapValues(\.count)

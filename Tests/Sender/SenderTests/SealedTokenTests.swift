@@ -46,7 +46,7 @@ import Testing
     let signer = try rig.startSigner(flags)
     let sender = try rig.startSender(flags)
     try rig.sendMany(20)
-    let receipts = try rig.receipts(20, withinMilliseconds: 30_000)
+    let receipts = try rig.receipts(20)
     #expect(receipts.count == 20)
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.status == 200 })
     #expect(sender.counter("unreadable_tokens") == 0)
@@ -107,7 +107,9 @@ import Testing
     let rig = try SenderRig(keys: 3)
     let seal = try rig.seal(Self.key)
     try rig.publishToken(apps: [SenderRig.app], sealed: seal)
-    let sender = try rig.startSender(["--token-key", rig.folder.file("token-key")], loops: 1)
+    // On a busy machine the pool would grow.
+    let sender = try rig.startSender(
+      ["--token-key", rig.folder.file("token-key"), "--max-connections", "1"], loops: 1)
     try rig.sendMany(0..<5)
     #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
     let now = WallClock.seconds()

@@ -106,7 +106,8 @@ import Testing
       SenderRig.token(2),
       SenderRig.envelope(id: SenderRig.id(2), expiration: "\(WallClock.seconds() + 2)"))
     let receipts = try rig.receipts(2)
-    #expect(receipts.map(\.outcome) == [.expired, .deadLettered])
+    // They are perhaps in different partitions.
+    #expect(receipts.count == 2 && Set(receipts.map(\.outcome)) == [.expired, .deadLettered])
     let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)
     let reason = letters.first?.headers.first { $0.name == "martlet-reason" }
     #expect(reason?.value == Array("no_credential".utf8))
@@ -190,7 +191,7 @@ import Testing
       if number % 100 == 0 { _ = rig.producer.flush(timeoutMilliseconds: 30_000) }
     }
     // What the broker did not let the first one commit is sent twice: only the first receipts count.
-    let receipts = try rig.receipts(of: 0..<count, withinMilliseconds: 40_000)
+    let receipts = try rig.receipts(of: 0..<count, withinMilliseconds: 60_000)
     #expect(receipts.count == count)
     #expect(receipts.allSatisfy { $0.outcome == .delivered || $0.outcome == .deduplicated })
     #expect(first.stop() == nil)

@@ -54,7 +54,7 @@ extension SenderRig {
     ) {
       $0.connectTimeout = connectTimeout
       $0.pingAfter = 1_000
-      $0.pingTimeout = 2_000
+      $0.pingTimeout = 10_000
       change(&$0)
     }
   }

@@ -214,6 +214,18 @@ final class SenderRig {
     _ = try fixture.produce(producer, topic, key: subject.key, value: value)
   }
 
+  /// All receipts, after a while in which no more of them should come.
+  func receipts(afterMilliseconds pause: UInt32) throws -> [Receipt] {
+    letPass(milliseconds: pause)
+    let parser = JSONParser()
+    var receipts: [Receipt] = []
+    let isWhole = try fixture.configuration.read(
+      names.receipts, { receipts += try Receipt.all(in: $0.value, parser: parser) },
+      until: { $0.isCaughtUp })
+    guard isWhole else { throw KafkaFixtureTimeout() }
+    return receipts
+  }
+
   /// Receipts until there are `count`, or the time is up.
   func receipts(_ count: Int, withinMilliseconds limit: UInt64 = 60_000) throws -> [Receipt] {
     _ = producer.flush(timeoutMilliseconds: 30_000)
