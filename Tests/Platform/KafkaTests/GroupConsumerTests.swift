@@ -76,7 +76,7 @@ import Testing
     var configuration = fixture.configuration
     configuration.consumer.append(("queued.min.messages", "100"))
     let member = try GroupMember(fixture, group: "readers", topic: topic, configuration)
-    let complete = try eventually(withinMilliseconds: 45_000) {
+    let complete = try eventually(withinMilliseconds: 60_000) {
       try member.serve()
       member.takeAll()
       return member.taken.count >= 10_000
@@ -286,7 +286,7 @@ import Testing
     }
     let begin = MonotonicClock.milliseconds()
     member.close()
-    #expect(MonotonicClock.milliseconds() - begin < 5_000)
+    #expect(MonotonicClock.milliseconds() - begin < 20_000)
     #expect(KafkaClientEnd.isUnderWay)
     batch.release()
     #expect(eventually { !KafkaClientEnd.isUnderWay })
@@ -307,7 +307,7 @@ import Testing
     member.queues = []
     let begin = MonotonicClock.milliseconds()
     member.consumer.retire()
-    #expect(MonotonicClock.milliseconds() - begin < 1_000)
+    #expect(MonotonicClock.milliseconds() - begin < 2_000, "it waits for nothing")
     #expect(member.consumer.nextEvent(timeoutMilliseconds: 10) == nil)
     #expect(member.consumer.knownEnds([TopicPartition(topic: topic, partition: 0)]).isEmpty)
     try member.consumer.rejoin()
