@@ -311,8 +311,9 @@ let flats: KeyValuePairs = [
     tests     BrokerCore         BrokerCore Identity
     tests     Broker             Broker BrokerCore EventLoop Kafka EmbeddedKafka TestSupport
     tests     EmbeddedKafka      EventLoop Kafka EmbeddedKafka TestSupport
-    tests     LabCommand         LabCommand CommandKit OperatorCommand EmbeddedKafka APNS Signing Contract EventLoop Kafka
-                                 HTTPClient HTTPServer ServiceKit TLS JSON Records Bytes Settings TestSupport Telemetry
+    tests     LabCommand         LabCommand CommandKit OperatorCommand EmbeddedKafka APNS Signing Contract Kafka
+                                 HTTPClient HTTPServer ServiceKit TLS JSON Records Bytes Settings TestSupport
+                                 Telemetry EventLoop
   """,
   "Simulator": """
     values    GatewayModel       APNS Settings
