@@ -19,7 +19,7 @@ import Testing
       stopPatience: 100, cost: "reads them again")
     let alarm = try RetentionAlarm(.test(), plan, fixture.configuration, wakeup: Wakeup())
     defer { alarm.close() }
-    let slowness: Int32 = 2_000
+    let slowness: Int32 = 6_000
     fixture.broker!.setRoundTrip(milliseconds: slowness)
     let begin = MonotonicClock.milliseconds()
     alarm.ask(partitions)

@@ -34,7 +34,7 @@ import Testing
     let began = MonotonicClock.milliseconds()
     for _ in 0..<2 { #expect(Set(ask(reader, all).keys) == Set(all[20...])) }
     // A second for each of them would be 40 s.
-    #expect(MonotonicClock.milliseconds() - began < 12_000)
+    #expect(MonotonicClock.milliseconds() - began < 30_000)
     for partition in 0..<Int32(20) {
       try broker.setLeader(topic: topic, partition: partition, broker: 1)
     }

@@ -65,9 +65,10 @@ final class SignerFixture {
     }
   }
 
-  /// Every token on the topic so far.
+  /// Every token on the topic, once there are so many records.
   func tokens(atLeast count: Int) throws -> [ProviderTokenRecord] {
-    try kafka.read(names.providerTokens, count: count).compactMap(\.value).map { value in
+    _ = try kafka.read(names.providerTokens, count: count)
+    return try kafka.configuration.readAll(names.providerTokens).compactMap(\.value).map { value in
       try Array(value.utf8).withUnsafeBytes { bytes in
         try ProviderTokenRecord(bytes, parser: JSONParser())
       }
