@@ -122,7 +122,7 @@ import Testing
     try rig.publishToken(issuedAt: now + 86_400, generation: 2)
     let sender = try rig.startSender(for: [gateway])
     try rig.sendMany(5)
-    #expect(try rig.receipts(5).allSatisfy { $0.outcome == .delivered })
+    #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
     #expect(sender.counter("future_tokens") == 1)
     // The signer's clock is right again; its key has changed, so this token shows.
     try rig.withdrawToken("TEAM000001/KEY0000001/any")
@@ -135,7 +135,7 @@ import Testing
       return Set(gateway.seen.requests.map(\.authorization)).count == 2
     }
     #expect(isUsed, "a tombstone clears the stamp")
-    #expect(try rig.receipts(sent).allSatisfy { $0.outcome == .delivered })
+    #expect(try rig.receipts(sent).count { $0.outcome == .delivered } == sent)
   }
 
   @Test func `the signer gets a request when APNs calls a provider token invalid`() throws {

@@ -24,7 +24,7 @@ import Testing
 
   @Test
   func `stream_limit_changes: the limit falls to 1 and to 0 with streams open, and flaps`() throws {
-    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"2s\"}]")
+    let rig = try FaultRig("[{\"id\":\"added_latency\",\"time\":\"5s\"}]")
     let client = try rig.openedClient()
     let open = (0..<3).map { _ in client.begin(client.push) }
     try client.wait { try rig.gateway.admin("GET", "/counters").contains("\"requests\":4,") }
