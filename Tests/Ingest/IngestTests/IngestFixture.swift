@@ -73,7 +73,7 @@ final class IngestFixture {
     settings.kafka = kafka.configuration
     settings.kafka.producer += properties
     let ready = settings
-    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
+    return try RunningService(context) { context throws(ServiceFailure) in
       try IngestService.run(ready, context)
     }
   }

@@ -37,11 +37,9 @@ import Testing
   {
     let fixture = try KafkaFixture(topics: [("numbers", 1)], embedded: true)
     var configuration = fixture.configuration
-    // No shorter than the session, and both longer than a busy machine pauses.
-    let bound = 10_000
-    for name in ["session.timeout.ms", "max.poll.interval.ms"] {
-      configuration.consumer.append((name, "\(bound)"))
-    }
+    // No shorter than the session.
+    let bound = KafkaFixture.sessionMilliseconds
+    configuration.consumer.append(("max.poll.interval.ms", "\(bound)"))
     let member = try GroupMember(
       fixture, group: "readers", topic: fixture.name("numbers"), configuration)
     try expectEventually {

@@ -4,14 +4,8 @@ import Kafka
 import TestSupport
 import Testing
 
-/// The embedded broker reads `group.instance.id` and forgets it, so only a real cluster can show this.
-@Suite(
-  .serialized,
-  .enabled(
-    if: KafkaFixture.realCluster != nil,
-    "needs a real cluster (MARTLET_TEST_KAFKA=host:port): the embedded broker has no static membership"
-  ))
-struct StaticMembershipTests {
+/// Members with a name (`group.instance.id`).
+@Suite(.serialized) struct StaticMembershipTests {
   @Test func `a member with a name gets its partitions back and the others notice nothing`() throws
   {
     let (fixture, topic) = try KafkaFixture.numbers(partitions: 4)

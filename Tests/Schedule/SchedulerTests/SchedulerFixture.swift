@@ -35,7 +35,7 @@ final class SchedulerFixture {
     var settings = try IngestSettings(context.values)
     settings.kafka = kafka.configuration
     let ready = settings
-    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
+    return try RunningService(context) { context throws(ServiceFailure) in
       try IngestService.run(ready, context)
     }
   }
@@ -46,7 +46,7 @@ final class SchedulerFixture {
     var settings = try SchedulerSettings(context.values)
     settings.kafka = kafka.configuration
     let ready = settings
-    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
+    return try RunningService(context) { context throws(ServiceFailure) in
       try SchedulerService.run(ready, context)
     }
   }

@@ -79,7 +79,8 @@ private func gateway(
     // Away altogether for longer than the session lasts: the assignment that could not begin is lost.
     broker.setDown()
     broker.clearFaults(of: .offsetFetch)
-    #expect(!eventually(withinMilliseconds: 6_000) { sender.hasEnded })
+    let session = UInt64(KafkaFixture.sessionMilliseconds)
+    #expect(!eventually(withinMilliseconds: session + 2_000) { sender.hasEnded })
     broker.setUp()
     #expect(try rig.receipts(of: 0..<50).count == 50)
     #expect(sender.stop() == nil)

@@ -135,7 +135,7 @@ final class SenderRig {
         "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
         "--gateway", gateway, "--sandbox-gateway", sandbox ?? gateway, "--gateway-roots",
         answering?.roots ?? folder.file("root.pem"), "--loops", "\(loops)",
-        "--kafka.consumer.session.timeout.ms=\(fixture.sessionMilliseconds)",
+        "--kafka.consumer.session.timeout.ms=\(KafkaFixture.sessionMilliseconds)",
       ] + Self.http2 + hosts + flags)
     var settings = try SenderSettings(context.values)
     change(&settings.fixed)

@@ -53,7 +53,8 @@ final class SignerFixture {
     try SignerService.values(
       [
         "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
-        "--credentials", credentialsPath, "--kafka.session.timeout.ms=\(kafka.sessionMilliseconds)",
+        "--credentials", credentialsPath,
+        "--kafka.session.timeout.ms=\(KafkaFixture.sessionMilliseconds)",
       ] + more)
   }
 

@@ -15,7 +15,7 @@ extension KafkaFixture {
     var queues: [KafkaQueue] = []
     defer { for queue in queues { queue.close() } }
     var isAssigned = false
-    let isDone = try eventually(withinMilliseconds: 20_000) {
+    let isDone = try eventually {
       while let event = consumer.nextEvent() {
         guard case .assigned(let partitions) = event else { continue }
         queues = partitions.map { consumer.openQueue($0, wakeup: Wakeup()) }
