@@ -156,7 +156,7 @@ import Testing
   }
 
   @Test func `flow_control: windows of one byte, and no WINDOW_UPDATE for a time`() throws {
-    let rig = try FaultRig("[{\"id\":\"flow_control\",\"window\":1,\"hold\":\"2s\"}]")
+    let rig = try FaultRig("[{\"id\":\"flow_control\",\"window\":1,\"hold\":\"5s\"}]")
     let client = try rig.client()
     let exchange = client.begin(client.push.withBody(600))
     try client.wait { exchange.pointee.bodySent == 1 }
@@ -170,7 +170,7 @@ import Testing
   @Test func `flow_control: SETTINGS that make a window negative`() throws {
     let rig = try FaultRig(
       """
-      [{"id":"flow_control","window":1000,"hold":"3s"},
+      [{"id":"flow_control","window":1000,"hold":"8s"},
        {"id":"flow_control","at":"request","window":10,"when":{"nth":2}}]
       """)
     let client = try rig.client()
