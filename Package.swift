@@ -312,7 +312,8 @@ let flats: KeyValuePairs = [
     tests     Broker             Broker BrokerCore EventLoop Kafka EmbeddedKafka TestSupport
     tests     EmbeddedKafka      EventLoop Kafka EmbeddedKafka TestSupport
     tests     LabCommand         LabCommand CommandKit OperatorCommand EmbeddedKafka APNS Signing Contract Kafka
-                                 HTTPClient HTTPServer ServiceKit TLS JSON Records Bytes Settings TestSupport Telemetry
+                                 HTTPClient HTTPServer ServiceKit TLS JSON Records Bytes Settings TestSupport
+                                 Telemetry EventLoop
   """,
   "Simulator": """
     values    GatewayModel       APNS Settings

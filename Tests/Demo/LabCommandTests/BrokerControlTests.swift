@@ -19,7 +19,7 @@ import Testing
     let broker = try EmbeddedBroker(
       topics.map { BrokerTopic($0.name, partitions: Int($0.partitions)) }, brokers: 2)
     let server = try BrokerControl(broker, topics).serve(host: "127.0.0.1", port: 0)
-    let client = HTTPClient(timeoutMilliseconds: 5_000)
+    let client = HTTPClient(timeoutMilliseconds: 30_000)
     try withExtendedLifetime(server) {
       try body(broker) { path, text in
         let url = "http://127.0.0.1:\(server.port)\(path)"
@@ -40,7 +40,7 @@ import Testing
       #expect(whileDown == nil)
       let up = try put("/brokers", #"{"up":true}"#)
       #expect(up.status == 200)
-      let cluster = try? admin.clusterID(timeoutMilliseconds: 10_000)
+      let cluster = try? admin.clusterID(timeoutMilliseconds: 30_000)
       #expect(cluster != nil)
     }
   }

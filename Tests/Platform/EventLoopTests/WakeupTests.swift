@@ -62,7 +62,7 @@ import Testing
     var events: [ReadyEvent] = []
     var received: [Int] = []
     while received.count < 1_000 {
-      poller.wait(timeoutMilliseconds: 5_000, into: &events)
+      poller.wait(timeoutMilliseconds: 30_000, into: &events)
       try #require(!events.isEmpty)
       mailbox.wakeup.clear()
       received += mailbox.drain()

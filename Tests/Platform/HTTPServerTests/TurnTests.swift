@@ -32,7 +32,7 @@ import Testing
   @Test func `a turn does little for one connection, however small its chunks are`() throws {
     let handler = Counter()
     let server = try StreamServer(
-      host: "127.0.0.1", port: 0, connections: 8, idleSeconds: 30, identity: nil, handler: handler)
+      host: "127.0.0.1", port: 0, connections: 8, idleSeconds: 60, identity: nil, handler: handler)
     let client = try RawClient(port: server.port)
     client.send(Self.head + String(repeating: "1\r\nx\r\n", count: 5_000) + "0\r\n\r\n")
     var most = 0
@@ -64,7 +64,7 @@ import Testing
         }
       }
     }
-    let server = try HTTPServer(port: 0, idleSeconds: 5, routes: [route])
+    let server = try HTTPServer(port: 0, routes: [route])
     let client = try RawClient(port: server.port)
     client.send("GET /long HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     #expect(client.count() > pieces * piece.count)

@@ -53,7 +53,8 @@ final class SignerFixture {
     try SignerService.values(
       [
         "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
-        "--credentials", credentialsPath, "--kafka.session.timeout.ms=\(kafka.sessionMilliseconds)",
+        "--credentials", credentialsPath,
+        "--kafka.session.timeout.ms=\(KafkaFixture.sessionMilliseconds)",
       ] + more)
   }
 
@@ -69,9 +70,10 @@ final class SignerFixture {
     }
   }
 
-  /// Every token on the topic so far.
+  /// Every token on the topic, once there are so many records.
   func tokens(atLeast count: Int) throws -> [ProviderTokenRecord] {
-    try kafka.read(names.providerTokens, count: count).compactMap(\.value).map { value in
+    _ = try kafka.read(names.providerTokens, count: count)
+    return try kafka.configuration.readAll(names.providerTokens).compactMap(\.value).map { value in
       try Array(value.utf8).withUnsafeBytes { bytes in
         try ProviderTokenRecord(bytes, parser: JSONParser())
       }
@@ -92,7 +94,7 @@ final class SignerFixture {
     defer { admin.close() }
     let partition = TopicPartition(topic: names.tokenRequests, partition: 0)
     return try admin.groupOffsets(
-      names.group(.signer), [partition], timeoutMilliseconds: 5_000
+      names.group(.signer), [partition], timeoutMilliseconds: 30_000
     ).first?.offset
   }
 

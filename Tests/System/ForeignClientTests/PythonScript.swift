@@ -27,7 +27,7 @@ enum PythonScript {
   /// Runs it to its end, and returns its exit status, the JSON objects that it printed and all it printed.
   static func run(
     _ name: String, _ arguments: [String], in folder: TemporaryFolder,
-    withinMilliseconds limit: UInt64 = 60_000
+    withinMilliseconds limit: UInt64 = 120_000
   ) throws -> (status: Int32, objects: [JSONValue], output: String) {
     let python = Repository.path(".build/python/bin/python")
     guard File.exists(python) else { throw MissingProgram(name: python) }
