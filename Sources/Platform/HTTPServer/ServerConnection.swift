@@ -17,6 +17,9 @@ final class ServerConnection {
   /// cost most.
   private static let stepsPerTurn = 64
 
+  /// The most bytes of a buffer that a connection keeps between two requests.
+  private static let restingBytes = 4_096
+
   private enum Phase {
     case head
     case body
@@ -111,8 +114,14 @@ final class ServerConnection {
     case .failed: return close()
     case .moved(let count):
       server.clients.heard(id, at: server.now)
-      if case .body = phase { deadline = server.now + server.idleMilliseconds }
-      if case .lingering = phase { return }
+      let end = server.now + server.idleMilliseconds
+      switch phase {
+      // From its first byte on; drops of it gain nothing.
+      case .head: deadline = min(deadline ?? end, end)
+      case .body: deadline = end
+      case .lingering: return
+      case .waiting, .answering, .closed: break
+      }
       receive(UnsafeRawBufferPointer(rebasing: server.scratch[..<count]))
     }
     if hasEnded, case .lingering = phase { close() }
@@ -306,10 +315,22 @@ final class ServerConnection {
       return false
     }
     phase = .head
-    deadline = server.now + server.idleMilliseconds
-    // A request at a time, and then the other clients'.
-    if !inbox.isEmpty { isPending = true }
+    guard inbox.isEmpty else {
+      deadline = server.now + server.idleMilliseconds
+      // A request at a time, and then the other clients'.
+      isPending = true
+      return false
+    }
+    deadline = server.now + server.keepAliveMilliseconds
+    rest(server)
     return false
+  }
+
+  /// Keeps no memory of a long request or answer until the next request, which may be long in coming.
+  private func rest(_ server: StreamServer) {
+    if inbox.reservedBytes > Self.restingBytes { inbox.release() }
+    if outbox.reservedBytes > Self.restingBytes { outbox.release() }
+    tls?.giveBack(&server.spare)
   }
 
   private func sendAll() -> Bool {

@@ -51,6 +51,34 @@ import Testing
     #expect(client.receive().hasPrefix("HTTP/1.1 200"))
   }
 
+  /// A load balancer keeps its connections for minutes, and sends a request on one that the server is about to end.
+  @Test
+  func `between requests a connection outlives the time for a head, which holds once one begins`()
+    throws
+  {
+    let handler = Counter()
+    let server = try StreamServer(
+      host: "127.0.0.1", port: 0, connections: 8, idleSeconds: 1, keepAliveSeconds: 3_600,
+      identity: nil, handler: handler)
+    let client = try RawClient(port: server.port)
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    expectEventually {
+      server.turn()
+      return handler.hasEnded && !server.hasUnsent
+    }
+    let end = ContinuousClock.now + .milliseconds(1_500)
+    expectEventually {
+      server.turn()
+      return ContinuousClock.now > end
+    }
+    #expect(server.connections == 1)
+    client.send("GET / HTTP")
+    expectEventually {
+      server.turn()
+      return server.connections == 0
+    }
+  }
+
   /// A client may take all that is left in the moment between a full socket and the decision what to wait for.
   @Test func `a long answer goes on however the client's reading falls between its writes`() throws
   {
