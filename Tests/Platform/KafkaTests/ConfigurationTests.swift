@@ -12,6 +12,8 @@ import Testing
     ("linger.msec", "5", "linger.msec"), ("acks", "perhaps", "acks=perhaps"),
     ("enable.auto.commit", "true", "enable.auto.commit cannot be set"),
     ("metadata.broker.list", "kafka:9092", "metadata.broker.list cannot be set"),
+    ("partitioner", "consistent_random", "partitioner cannot be set"),
+    ("delivery.report.only.error", "true", "delivery.report.only.error cannot be set"),
   ])
   func `an unknown property, a bad value and what the promises rest on are refused by name`(
     name: String, value: String, words: String
