@@ -62,6 +62,9 @@ extension EmbeddedBroker {
     server.withNode { node, _ in _ = node.setTopic(name, error) }
   }
 
+  /// Leaves the cluster's id and controller out of the metadata from now on, as some vendors' clusters do.
+  public func hideClusterID() { server.withNode { node, _ in node.hidesClusterID = true } }
+
   /// Closes a broker's connections and refuses new ones; it keeps its data.
   public func setDown(broker: Int32 = 1) { try? server.setUp(false, broker: broker) }
 

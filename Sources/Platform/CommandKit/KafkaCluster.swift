@@ -75,7 +75,7 @@ public struct KafkaCluster {
   ) throws {
     while true {
       do throws(KafkaError) {
-        _ = try admin.clusterID(timeoutMilliseconds: Int32(min(250, max(1, timeLimit.left))))
+        try admin.awaitAnswer(timeoutMilliseconds: Int32(min(250, max(1, timeLimit.left))))
         return
       } catch {
         if timeLimit.left == 0 || !error.isRetriable { throw error }

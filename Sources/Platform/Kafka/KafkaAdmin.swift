@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
+import EventLoop
 
 /// A topic to create.
 public struct KafkaTopicSpecification: Sendable, Hashable {
@@ -52,15 +53,20 @@ public final class KafkaAdmin {
 
   var handle: OpaquePointer { client!.raw }
 
-  /// The cluster's id. Throws when no broker answers within the time.
-  public func clusterID(timeoutMilliseconds: Int32) throws(KafkaError) -> String {
-    guard let text = rd_kafka_clusterid(client!.raw, timeoutMilliseconds) else {
-      throw KafkaError(
-        RD_KAFKA_RESP_ERR__TRANSPORT,
-        "no Kafka broker answers at \(configuration.bootstrap); is the address right, does it run?")
+  /// Waits until a broker has answered this client. Throws when none has within the time.
+  public func awaitAnswer(timeoutMilliseconds: Int32) throws(KafkaError) {
+    let start = MonotonicClock.milliseconds()
+    if let id = rd_kafka_clusterid(handle, timeoutMilliseconds) {
+      return rd_kafka_mem_free(handle, id)
     }
-    defer { rd_kafka_mem_free(client!.raw, text) }
-    return String(cString: text)
+    // Not every cluster has an id (Azure Event Hubs has none), and after the first answer without one librdkafka
+    // does not wait.
+    if rd_kafka_controllerid(handle, 0) >= 0 { return }
+    let rest = Int64(timeoutMilliseconds) - Int64(MonotonicClock.milliseconds() - start)
+    if rest > 0, (try? brokers(timeoutMilliseconds: Int32(rest))) != nil { return }
+    throw KafkaError(
+      RD_KAFKA_RESP_ERR__TRANSPORT,
+      "no Kafka broker answers at \(configuration.bootstrap); is the address right, does it run?")
   }
 
   /// The connection errors since the last call, except the notice that all brokers are down.

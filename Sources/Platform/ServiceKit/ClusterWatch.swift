@@ -167,7 +167,7 @@ struct ClusterWatch {
   private var canBeReached: Bool {
     guard let admin = try? KafkaAdmin(configuration) else { return false }
     defer { admin.close() }
-    return (try? admin.clusterID(timeoutMilliseconds: Self.clientMilliseconds)) != nil
+    return (try? admin.awaitAnswer(timeoutMilliseconds: Self.clientMilliseconds)) != nil
   }
 
   // MARK: What holds the process back

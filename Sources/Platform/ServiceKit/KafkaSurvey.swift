@@ -95,7 +95,7 @@ public struct KafkaSurvey {
     var refusal: KafkaError?
     while true {
       do throws(KafkaError) {
-        _ = try admin.clusterID(timeoutMilliseconds: 250)
+        try admin.awaitAnswer(timeoutMilliseconds: 250)
         return
       } catch {
         for heard in admin.drainErrors() {

@@ -218,7 +218,7 @@ import Testing
     let admin = try KafkaAdmin(KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test"))
     defer { admin.close() }
     let error = #expect(throws: KafkaError.self) {
-      _ = try admin.clusterID(timeoutMilliseconds: 300)
+      try admin.awaitAnswer(timeoutMilliseconds: 300)
     }
     #expect(error?.message.contains("127.0.0.1:1") == true)
     #expect(error?.isRetriable == true)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CRdKafka
+import TestSupport
 import Testing
 
 @testable import Kafka
@@ -33,5 +34,21 @@ import Testing
   @Test func `a broker's address can be given to a client, an IPv6 one too`() {
     #expect(KafkaAdmin.address("2001:db8::5", 9_092) == "[2001:db8::5]:9092")
     #expect(KafkaAdmin.address("kafka-1.example.com", 9_092) == "kafka-1.example.com:9092")
+  }
+
+  /// Azure Event Hubs has no id. Services would wait for a broker for ever.
+  @Test func `a cluster without an id and a controller has answered`() throws {
+    let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
+    fixture.broker?.hideClusterID()
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    #expect(eventually { (try? admin.awaitAnswer(timeoutMilliseconds: 250)) != nil })
+    fixture.broker?.setDown()
+    let counts = try? admin.partitionCounts(timeoutMilliseconds: 300)
+    #expect(counts == nil, "the broker is down")
+    fixture.broker?.setUp()
+    #expect(eventually { (try? admin.awaitAnswer(timeoutMilliseconds: 250)) != nil })
+    let found = try admin.partitionCounts(timeoutMilliseconds: 5_000)
+    #expect(found[fixture.name("things")] == 2)
   }
 }
