@@ -26,7 +26,7 @@ public struct KafkaCluster {
     }
   }
 
-  /// Fails unless the topic exists: looking one up by its name alone would create it on many clusters.
+  /// Fails unless the topic exists.
   ///
   /// - Parameter advice: what to do about it.
   /// - Returns: its partitions.

@@ -33,6 +33,8 @@ public final class KafkaAdmin {
   private var client: KafkaClient?
   /// One idle client for each group that was queried.
   private var groups: [String: OpaquePointer] = [:]
+  /// The topics that were asked for by name.
+  var places: [String: OpaquePointer] = [:]
 
   public init(_ configuration: KafkaConfiguration) throws(KafkaError) {
     self.configuration = configuration
@@ -47,6 +49,8 @@ public final class KafkaAdmin {
     let ends = groups.values.map { KafkaClientEnd($0) }
     for end in ends { end.wait() }
     groups = [:]
+    for place in places.values { rd_kafka_topic_destroy(place) }
+    places = [:]
     client?.destroy()
     client = nil
   }
@@ -96,7 +100,8 @@ public final class KafkaAdmin {
     try brokers(timeoutMilliseconds: timeoutMilliseconds).count
   }
 
-  /// The addresses of the cluster's current brokers, as `host:port` or `[host]:port`.
+  /// The addresses of the cluster's current brokers, as `host:port` or `[host]:port`. A client that was not asked for
+  /// topics by name is told all topics with them.
   public func brokers(timeoutMilliseconds: Int32) throws(KafkaError) -> [String] {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(client!.raw, 0, nil, &metadata, timeoutMilliseconds)

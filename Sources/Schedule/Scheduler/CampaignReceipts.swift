@@ -220,7 +220,7 @@ private final class ReceiptReading {
   ) throws(KafkaError) {
     let admin = try KafkaAdmin(kafka)
     defer { admin.close() }
-    let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] ?? 0
+    let count = try admin.topicSize(topic, timeoutMilliseconds: 10_000).partitions
     let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
     let offsets = try admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
     positions = [:]
