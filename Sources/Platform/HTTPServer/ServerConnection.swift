@@ -9,9 +9,11 @@ import TLS
 final class ServerConnection {
   /// The most that is read ahead of the handler, and that is made ready of an answer, in bytes.
   private static let window = 64 << 10
-  /// The time for which bytes that a client still sends are read and dropped behind an answer that ends the connection,
-  /// in milliseconds: a connection that is closed while bytes come is reset, and the answer with it.
+  /// Bytes that a client still sends behind an answer that ends the connection are read and dropped until there are none
+  /// for so long, and at most for so long, in milliseconds: a connection that is closed while bytes come is reset, and
+  /// the answer with it, which many clients read only after their whole body.
   private static let lingerMilliseconds: UInt64 = 2_000
+  private static let longestLingerMilliseconds: UInt64 = 30_000
 
   /// The most steps that one turn takes for a connection: so many pieces of a body or an answer. The smallest chunks
   /// cost most.
@@ -50,6 +52,7 @@ final class ServerConnection {
   var isPending = false { didSet { if isPending { server?.pending.insert(id) } } }
   /// When the connection is given up; nil: not by time.
   private(set) var deadline: UInt64?
+  private var lingersUntil: UInt64 = 0
   private(set) var interest = Interest.readable
 
   init(_ id: Int, _ socket: consuming Socket, _ tls: TLSConnection?, _ server: StreamServer) {
@@ -119,7 +122,9 @@ final class ServerConnection {
       // From its first byte on; drops of it gain nothing.
       case .head: deadline = min(deadline ?? end, end)
       case .body: deadline = end
-      case .lingering: return
+      case .lingering:
+        deadline = min(lingersUntil, server.now + Self.lingerMilliseconds)
+        return
       case .waiting, .answering, .closed: break
       }
       receive(UnsafeRawBufferPointer(rebasing: server.scratch[..<count]))
@@ -311,6 +316,7 @@ final class ServerConnection {
       guard !isClosed else { return false }
       phase = .lingering
       deadline = server.now + Self.lingerMilliseconds
+      lingersUntil = server.now + Self.longestLingerMilliseconds
       inbox = ByteBuffer(capacity: 16)
       return false
     }
