@@ -83,6 +83,12 @@ extension EmbeddedBroker {
     guard isDone else { throw .invalid("broker \(broker) cannot lead \(topic) [\(partition)]") }
   }
 
+  /// Adds partitions to a topic. Throws if there is no such topic, or it has as many.
+  public func grow(topic: String, to partitions: Int32) throws(KafkaError) {
+    let isDone = server.withNode { node, storage in node.grow(topic, to: partitions, storage) }
+    guard isDone else { throw .invalid("topic \(topic) cannot have \(partitions) partitions") }
+  }
+
   /// Makes another broker the coordinator of a consumer group.
   public func setCoordinator(group: String, broker: Int32) throws(KafkaError) {
     let isDone = server.withNode { node, _ in node.setCoordinator(group, broker: broker) }

@@ -71,7 +71,9 @@ final class CampaignRunner {
       Tools(
         audiences: try AudienceWorker(
           devices, audienceTopics, cluster.configuration, wakeup: wakeup),
-        receipts: try CampaignReceipts.start(cluster.configuration, names.receipts, context.log))
+        receipts: try CampaignReceipts.start(
+          cluster.configuration, names.receipts, context.log
+        ) { context.group.partitionCount(of: names.receipts) })
     }
     openControls = { try FollowedTopic(names.controls, cluster, wakeup: wakeup) }
     context.counters.add(metrics: figures)
