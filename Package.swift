@@ -288,7 +288,7 @@ let flats: KeyValuePairs = [
     tests     Schedule           Contract Identity Random Schedule ScheduleDecisions Waiting
     tests     Scheduler          Identity APNS Ingest Schedule Scheduler ServiceKit Telemetry Contract Kafka Records
                                  EventLoop TestSupport Store DeviceTokens JSON Bytes ConsumerGroup Diagnosis
-                                 ScheduleDecisions
+                                 ScheduleDecisions EmbeddedKafka
   """,
   "Operator": """
     values    TokenFiles         APNS Contract

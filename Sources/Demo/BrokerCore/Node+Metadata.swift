@@ -54,8 +54,9 @@ extension Node {
         ]
       }
     }
-    return describeCluster(tellsRights: request["ClusterRights"].isTrue, caller)
+    let answer = describeCluster(tellsRights: request["ClusterRights"].isTrue, caller)
       .with("Topics", .list(found))
+    return hidesClusterID ? answer.with("ClusterId", .null).with("Controller", .number(-1)) : answer
   }
 
   /// Creates a missing topic if the caller may; otherwise the response reports it as missing.

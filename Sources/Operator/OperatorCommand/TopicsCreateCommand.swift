@@ -60,10 +60,12 @@ public enum TopicsCreateCommand: Command {
   }
 
   private static func create(_ settings: Settings, _ admin: KafkaAdmin) throws(KafkaError) {
-    let existing = try admin.partitionCounts(timeoutMilliseconds: 10_000)
+    let existing = try admin.topicListing(
+      naming: settings.topics.map(\.name), timeoutMilliseconds: 10_000
+    ).sizes
     let missing = settings.topics.filter { existing[$0.name] == nil }
     for topic in settings.topics {
-      guard let count = existing[topic.name] else { continue }
+      guard let count = existing[topic.name]?.partitions else { continue }
       let note = count == Int(topic.partitions) ? "" : ", not \(topic.partitions)"
       StandardOutput.line("exists   \(topic.name) (\(count) partitions\(note))")
     }

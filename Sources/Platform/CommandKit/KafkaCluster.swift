@@ -26,7 +26,7 @@ public struct KafkaCluster {
     }
   }
 
-  /// Fails unless the topic exists: looking one up by its name alone would create it on many clusters.
+  /// Fails unless the topic exists.
   ///
   /// - Parameter advice: what to do about it.
   /// - Returns: its partitions.
@@ -75,7 +75,7 @@ public struct KafkaCluster {
   ) throws {
     while true {
       do throws(KafkaError) {
-        _ = try admin.clusterID(timeoutMilliseconds: Int32(min(250, max(1, timeLimit.left))))
+        try admin.awaitAnswer(timeoutMilliseconds: Int32(min(250, max(1, timeLimit.left))))
         return
       } catch {
         if timeLimit.left == 0 || !error.isRetriable { throw error }

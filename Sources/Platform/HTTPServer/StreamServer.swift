@@ -56,7 +56,10 @@ public final class StreamServer {
   let refusal: (RequestProblem) -> HTTPResponse
   let guarding: BrowserGuard
   let idleMilliseconds: UInt64
+  let keepAliveMilliseconds: UInt64
   let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+  /// Memory of connections that wait for a request.
+  var spare = TLSBuffers()
   var clients: OpenClients
   var pending: Set<Int> = []
   /// Monotonic milliseconds of this turn.
@@ -88,13 +91,14 @@ public final class StreamServer {
   ///   - connections: how many may be open, at least 8 (`OpenClients`).
   ///   - idleSeconds: a head must be complete after so long, and in a body or an answer so long without a byte ends the
   ///     connection. Paused ones are not idle.
+  ///   - keepAliveSeconds: for so long a connection waits for its next request; `idleSeconds` unless told.
   ///   - identity: for TLS; nil for plain text.
   ///   - guarding: under which names it answers.
   ///   - refusal: the answer to what is no request, or finds no place; a line of text unless told.
   ///   - handler: not kept alive by the server.
   public init(
-    host: String, port: UInt16, connections: Int, idleSeconds: UInt32, identity: Identity?,
-    guarding: BrowserGuard = .anyHost,
+    host: String, port: UInt16, connections: Int, idleSeconds: UInt32,
+    keepAliveSeconds: UInt32? = nil, identity: Identity?, guarding: BrowserGuard = .anyHost,
     refusal: @escaping (RequestProblem) -> HTTPResponse = {
       .text("\($0.text)\n", status: $0.status)
     }, handler: any StreamHandler
@@ -116,6 +120,7 @@ public final class StreamServer {
     self.guarding = guarding
     self.refusal = refusal
     idleMilliseconds = UInt64(idleSeconds) * 1_000
+    keepAliveMilliseconds = UInt64(keepAliveSeconds ?? idleSeconds) * 1_000
     clients = OpenClients(limit: connections)
     atATime = max(1, min(64, connections / 8))
   }

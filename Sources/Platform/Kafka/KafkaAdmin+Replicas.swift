@@ -15,11 +15,9 @@ extension KafkaAdmin {
   public func leaders(
     of partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [TopicPartition: Int32] {
-    var metadata: UnsafePointer<rd_kafka_metadata>?
-    let code = rd_kafka_metadata(handle, 1, nil, &metadata, timeoutMilliseconds)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
-      throw KafkaError(code, "no Kafka broker answers at \(configuration.bootstrap)")
-    }
+    let metadata = try metadata(
+      of: Array(Set(partitions.map(\.topic))), timeoutMilliseconds: timeoutMilliseconds,
+      "no Kafka broker answers at \(configuration.bootstrap)")
     defer { rd_kafka_metadata_destroy(metadata) }
     let wanted = Set(partitions)
     var leaders: [TopicPartition: Int32] = [:]

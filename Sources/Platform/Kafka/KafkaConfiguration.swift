@@ -228,6 +228,9 @@ public struct KafkaConfiguration: Sendable {
     "group.instance.id": "set --instance-id instead",
     "enable.idempotence": "the order and uniqueness of produced records rest on it",
     "enable.gapless.guarantee": "it turns one refused record into the end of the producer",
+    "delivery.report.only.error": "no record would ever count as written",
+    "partitioner":
+      "what follows a record with its key, such as a cancellation, has to reach its partition",
   ]
 
   /// A librdkafka configuration for a client of that role, with `fixed` overriding everything.

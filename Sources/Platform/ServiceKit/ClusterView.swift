@@ -108,7 +108,7 @@ private struct ClusterWait {
     while !context.signals.isStopping {
       do throws(KafkaError) {
         // The first answer, in slices: a stop request is to be heard.
-        _ = try admin.clusterID(timeoutMilliseconds: Self.sliceMilliseconds)
+        try admin.awaitAnswer(timeoutMilliseconds: Self.sliceMilliseconds)
         let listing = try admin.topicListing(
           naming: topics + optional, timeoutMilliseconds: Self.answerMilliseconds)
         context.status.set("kafka", obstacle: nil)

@@ -273,11 +273,15 @@ final class PostgresDatabase {
     }
   }
 
+  /// A writer is to see what the one before it has committed, for which it waits with its first question. At the levels
+  /// above, which may be the default of a database or of a user, it would see what there was before it waited.
   private func begin() throws(StoreError) {
+    let begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
     let durability = isDurable ? [] : ["SET LOCAL synchronous_commit = off"]
-    guard isPooled else { return try send(["BEGIN"] + durability) }
+    guard isPooled else { return try send([begin] + durability) }
+    let access = isReadOnly ? "READ ONLY" : "READ WRITE"
     // The backend may have any settings.
-    try send(["BEGIN READ \(isReadOnly ? "ONLY" : "WRITE")"] + settings("SET LOCAL") + durability)
+    try send(["\(begin), \(access)"] + settings("SET LOCAL") + durability)
   }
 
   /// Throws if the server takes no writes now.

@@ -50,7 +50,7 @@ final class CampaignReceipts: Sendable {
 
   /// Starts the thread.
   ///
-  /// - Parameter partitions: the topic's partition count as far as it is known, which grows when some are added.
+  /// - Parameter partitions: how many the topic has, as far as is known; it may grow.
   static func start(
     _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger,
     partitions: @escaping @Sendable () -> Int
@@ -87,7 +87,10 @@ final class CampaignReceipts: Sendable {
     private let topic: String
     private let log: Logger
     private let shared: CampaignReceipts
-    private let partitions: () -> Int
+    private let partitions: @Sendable () -> Int
+    /// When partitions that were added are looked for, in monotonic milliseconds, and the pause until the next time.
+    private var widensAt: UInt64 = 0
+    private static let wideningPause: UInt64 = 10_000
     private var followed: Subjects = [:]
     /// The campaigns counted at the current position; the others join once the past is read.
     private var present: Subjects = [:]
@@ -99,7 +102,7 @@ final class CampaignReceipts: Sendable {
 
     init(
       _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger, _ shared: CampaignReceipts,
-      _ partitions: @escaping () -> Int
+      _ partitions: @escaping @Sendable () -> Int
     ) {
       (self.kafka, self.topic, self.log, self.shared) = (kafka, topic, log, shared)
       self.partitions = partitions
@@ -171,14 +174,9 @@ final class CampaignReceipts: Sendable {
     /// Opens what is missing: the reading from the first campaign's time on, that of partitions that were added, then the
     /// past of campaigns that were added.
     private func begin() throws(KafkaError) {
-      guard let open = reading else {
+      guard let open = try widened() else {
         reading = try ReceiptReading(kafka, topic, since: Self.first(followed))
         present = followed
-        return
-      }
-      guard partitions() <= open.partitions else {
-        reading = try ReceiptReading(kafka, topic, from: open.positions)
-        open.close()
         return
       }
       let added = followed.filter { present[$0.key] == nil }
@@ -187,6 +185,20 @@ final class CampaignReceipts: Sendable {
         try ReceiptReading(kafka, topic, since: Self.first(added), until: open.positions), added
       )
       present.merge(added) { _, new in new }
+    }
+
+    /// The reading, with the partitions that have been added to the topic; nil if there is none.
+    private func widened() throws(KafkaError) -> ReceiptReading? {
+      let now = MonotonicClock.milliseconds()
+      guard let open = reading, partitions() > open.partitions, now >= widensAt else {
+        return reading
+      }
+      // The broker that is asked may not know them yet.
+      widensAt = now + Self.wideningPause
+      let wider = try ReceiptReading(kafka, topic, continuing: open)
+      open.close()
+      reading = wider
+      return wider
     }
 
     private static func first(_ campaigns: Subjects) -> Int64 {
@@ -216,10 +228,8 @@ final class CampaignReceipts: Sendable {
 }
 
 /// The receipts of all partitions from a time on. Owned by one thread.
-final class ReceiptReading {
+private final class ReceiptReading {
   private let tail: KafkaTail
-  /// The number of partitions that are read.
-  var partitions: Int { tail.partitions }
   /// The next offset of each partition.
   private(set) var positions: [Int32: Int64]
   /// The end offsets of the reading; nil if it has no end.
@@ -233,9 +243,7 @@ final class ReceiptReading {
   ) throws(KafkaError) {
     let admin = try KafkaAdmin(kafka)
     defer { admin.close() }
-    guard let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] else {
-      throw .invalid("there is no topic \(topic), or this user may not read it")
-    }
+    let count = try admin.topicSize(topic, timeoutMilliseconds: 10_000).partitions
     let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
     let offsets = try admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
     positions = [:]
@@ -244,13 +252,16 @@ final class ReceiptReading {
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
   }
 
-  /// The receipts from these offsets on, and all of the partitions without one.
+  /// Goes on where another one is; partitions that were added begin at their first record.
   init(
-    _ kafka: KafkaConfiguration, _ topic: String, from positions: [Int32: Int64]
+    _ kafka: KafkaConfiguration, _ topic: String, continuing other: ReceiptReading
   ) throws(KafkaError) {
-    (self.positions, ends) = (positions, nil)
+    (positions, ends) = (other.positions, other.ends)
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
   }
+
+  /// The number of partitions that are read.
+  var partitions: Int { tail.partitions }
 
   /// Whether everything has been read: up to its own end, or that of the topic.
   var isDone: Bool {
@@ -268,7 +279,7 @@ final class ReceiptReading {
     for index in 0..<batch.count {
       let record = batch[index]
       positions[record.partition] = record.offset + 1
-      // A partition without an end was added later.
+      // A partition without an end was added: whoever set the ends reads it from its first record on.
       if let ends, record.offset >= ends[record.partition] ?? 0 { continue }
       body(record.value)
     }

@@ -72,8 +72,8 @@ final class CampaignRunner {
         audiences: try AudienceWorker(
           devices, audienceTopics, cluster.configuration, wakeup: wakeup),
         receipts: try CampaignReceipts.start(
-          cluster.configuration, names.receipts, context.log,
-          partitions: { context.group.partitionCount(of: names.receipts) }))
+          cluster.configuration, names.receipts, context.log
+        ) { context.group.partitionCount(of: names.receipts) })
     }
     openControls = { try FollowedTopic(names.controls, cluster, wakeup: wakeup) }
     context.counters.add(metrics: figures)

@@ -82,7 +82,7 @@ import Testing
   @Test func `a registration counts in whatever partition its producer put it`() throws {
     let fixture = try Fixture()
     var configuration = fixture.kafka.configuration
-    configuration.producer.append(("partitioner", "consistent"))
+    configuration.producerPreferences.append(("partitioner", "consistent"))
     let producer = try KafkaProducer(configuration)
     defer { producer.close() }
     let topic = try producer.topic(named: fixture.names.devices)

@@ -52,6 +52,33 @@ import Testing
     table.close()
   }
 
+  /// A broker that is away says nothing of its partitions, and takes the answers about all others with it.
+  @Test func `a table of the last hour has all of it, although one partition has no leader`() throws
+  {
+    let fixture = try KafkaFixture(topics: [("table", 2)], embedded: true)
+    let broker = try #require(fixture.broker)
+    let topic = fixture.name("table")
+    // More than are read of a partition without a record of that time.
+    try produceNumbers(fixture, topic, 24_000)
+    let admin = try KafkaAdmin(fixture.configuration)
+    let first = TopicPartition(topic: topic, partition: 0)
+    let end = try admin.watermarks(first, timeoutMilliseconds: 5_000).high
+    admin.close()
+    #expect(end > 10_000)
+    try broker.setLeader(topic: topic, partition: 1, broker: -1)
+    let table = try KafkaTable(
+      fixture.configuration, topic: topic, partitions: 2, since: 3_600_000)
+    defer { table.close() }
+    var count: Int64 = 0
+    expectEventually(withinMilliseconds: 20_000) {
+      table.pollRecords(timeoutMilliseconds: 20) { record in
+        if record.partition == 0 { count += 1 }
+      }
+      return count >= end
+    }
+    #expect(count == end)
+  }
+
   @Test func `a tail from the end sees only what comes afterwards`() throws {
     let (fixture, topic) = try KafkaFixture.numbers(100, partitions: 2)
     let tail = try KafkaTail(fixture.configuration, topic: topic, from: .end)

@@ -75,6 +75,17 @@ import Testing
     #expect(error?.description.contains("PostgreSQL 127.0.0.1/tokens") == true)
   }
 
+  /// Among them 25P04, `transaction_timeout`, which PostgreSQL 17 brought.
+  @Test(arguments: ["08006", "25P03", "25P04", "40001", "53300", "57014", "57P01"])
+  func `what a server breaks off may succeed later`(_ state: String) {
+    #expect(StoreError(sqlState: state, attempt: "", message: "").isTemporary)
+  }
+
+  @Test(arguments: ["22021", "42501", "42P01"])
+  func `what only a person can mend is not tried again`(_ state: String) {
+    #expect(!StoreError(sqlState: state, attempt: "", message: "").isTemporary)
+  }
+
   @Test func `a schema of another program is refused and stays as it was`() throws {
     let location = try PostgresServer.database("foreign_schema")
     let other = try Database(location, isReadOnly: false, busyTimeout: 1_000)
