@@ -24,7 +24,6 @@ final class APIContext {
   let parser = JSONParser()
   var keys: KeyRing
   var budget = TurnBudget()
-  /// The number of turns so far.
   var turns: UInt64 = 0
   /// Whether work is waiting for the next turn.
   var hasBacklog = false
@@ -34,7 +33,6 @@ final class APIContext {
 
   /// The topics that records go to.
   struct Topics {
-    /// Notification requests.
     let requests: KafkaTopic
     let devices: KafkaTopic
     let schedule: KafkaTopic

@@ -32,7 +32,6 @@ final class APIFrame {
     routes = APIRoute.all + (api.settings.gorush ? GorushAPI.routes : [])
   }
 
-  /// Whether no request is open.
   var isEmpty: Bool { open.isEmpty }
 
   // MARK: Requests

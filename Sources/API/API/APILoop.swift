@@ -54,7 +54,6 @@ final class APILoop: StreamHandler {
     try listen()
   }
 
-  /// The port that it listens on.
   var port: UInt16 { api.server.port }
 
   private func listen() throws(ServiceFailure) {

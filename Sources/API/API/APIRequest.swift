@@ -83,7 +83,6 @@ final class APIRequest {
     try Arguments.environment(argument("environment"))
   }
 
-  /// The limit in the query.
   func limit(_ most: Int, usual: Int) throws(Problem) -> Int {
     guard let text = argument("limit") else { return usual }
     guard let number = Int(text), (1...most).contains(number) else {

@@ -78,7 +78,6 @@ public struct APISettings: DeclaredSettings, Sendable {
   /// refused with 413.
   public var maxVerdicts = 256 << 20
 
-  /// The most bytes of bodies and answers in memory.
   @Declared(
     .bytes(
       "max-buffered-bytes", default: "64MiB", in: 1 << 20...1 << 36,
@@ -86,7 +85,6 @@ public struct APISettings: DeclaredSettings, Sendable {
     )
   ) public var maxBufferedBytes: Int
 
-  /// The most bytes of verdicts in temporary files.
   @Declared(
     .bytes(
       "max-stored-bytes", default: "1GiB", in: 1 << 20...1 << 40,

@@ -41,7 +41,6 @@ struct CampaignPage: Sendable, Equatable {
 
 /// The part of a page found so far: the database is searched a few records at a time, since each may have 64 KiB.
 struct CampaignScan: Sendable {
-  /// The number of records per step.
   static let step = 50
   /// The size at which a page ends, in bytes.
   static let mostBytes = 1 << 20

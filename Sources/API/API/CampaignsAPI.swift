@@ -326,7 +326,6 @@ enum CampaignsAPI {
     }
   }
 
-  /// Checks that the key may send the campaign's requests.
   private static func demandSend(
     _ campaign: CampaignRecord, _ request: APIRequest
   ) throws(Problem) {

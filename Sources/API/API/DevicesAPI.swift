@@ -149,7 +149,6 @@ enum DevicesAPI {
     return .ok(.object(object(identity, state)))
   }
 
-  /// The known state of a device.
   static func object(_ identity: DeviceKey, _ state: DeviceState) -> JSONObject {
     var object = JSONObject()
     object.append("token", .string(identity.token))
@@ -202,7 +201,6 @@ enum DevicesAPI {
 }
 
 extension InvalidTokenPage.Cursor {
-  /// The position of a listed token, for paging.
   fileprivate init(_ token: ListedToken) {
     self.init(
       recordedAt: token.recordedAt, token: token.device.token,

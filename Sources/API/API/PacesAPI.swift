@@ -154,7 +154,6 @@ enum PacesAPI {
     return subject
   }
 
-  /// The rate and the reason in a body.
   private static func change(
     _ request: APIRequest, of subject: PaceSubject
   ) throws(Problem) -> (rate: PaceRate, reason: String?) {

@@ -9,7 +9,6 @@ import ServiceKit
 import Store
 import Waiting
 
-/// A query to the database.
 struct Query: Sendable {
   /// Reads from the database, on its thread.
   typealias Read = @Sendable (Databases) throws(StoreError) -> Found

@@ -51,12 +51,10 @@ final class Submission {
     self.maxBody = maxBody
   }
 
-  /// Whether a compressed body has more to unpack.
   var hasMore: Bool { !isGivenUp && body.inflater?.hasMore ?? false }
 
   // MARK: Bounds
 
-  /// The work spent on it in this turn.
   func used(in turn: UInt64) -> Int { work.turn == turn ? work.cost : 0 }
 
   func use(_ cost: Int, in turn: UInt64) { work = (turn, used(in: turn) + cost) }
@@ -70,13 +68,11 @@ final class Submission {
     exchange.stored = verdicts.storedBytes
   }
 
-  /// Drops the body.
   func dropBody() {
     body.drop()
     account()
   }
 
-  /// Counts a refusal.
   func noteRefusal(_ status: Int) {
     refusedStatus = refusedStatus == nil || refusedStatus == status ? status : 400
   }
@@ -139,7 +135,6 @@ final class Submission {
     JSONValue.array(list).text.withUnsafeBytes { verdicts.append($0) }
   }
 
-  /// Appends the verdict on a refused request.
   func appendRefusal(_ problem: Problem, id: String?) {
     separate()
     guard case .object(var object) = problem.json else { return }

@@ -65,7 +65,6 @@ final class SubmittedBody {
     splitter.removedPassed()
   }
 
-  /// Drops the body.
   func drop() {
     buffer = ByteBuffer(capacity: 16)
     inflater = nil

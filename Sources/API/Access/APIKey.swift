@@ -57,7 +57,6 @@ public struct APIKey: Sendable, Equatable {
   }
 }
 
-/// All keys of the HTTP API.
 public struct APIKeyTable: Sendable, Equatable {
   public let keys: [APIKey]
 

@@ -13,7 +13,6 @@ public struct BodyBill: Sendable, Equatable {
   public var emptyLines = 0
   /// The number of refused requests among them.
   public var refused = 0
-  /// The number of unpacked bytes.
   public var bytes = 0
   private var charged = 0
 

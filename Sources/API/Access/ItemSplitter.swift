@@ -52,13 +52,11 @@ public struct ItemSplitter: Sendable, Equatable {
   private var depth = 0
   private var isInString = false
   private var isEscaped = false
-  /// The number of bytes scanned.
   private var scanned = 0
   private var itemStart = 0
 
   public init(_ form: Form) { self.form = form }
 
-  /// The number of empty lines passed.
   public private(set) var emptyLines = 0
 
   /// True if the body is a JSON array: the answer is then an array, too.
@@ -163,7 +161,6 @@ public struct ItemSplitter: Sendable, Equatable {
     return found
   }
 
-  /// Scans a non-blank byte between items.
   private mutating func between(_ byte: UInt8) throws(Problem) {
     switch (state, byte) {
     case (.start, UInt8(ascii: "{")): state = .single

@@ -85,7 +85,6 @@ public enum ImportCommand: Command {
   }
 }
 
-/// The result of an import.
 public struct ImportResult: Sendable, Equatable {
   /// The number of non-empty lines read.
   public var lines = 0

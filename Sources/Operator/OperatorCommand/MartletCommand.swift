@@ -25,7 +25,6 @@ public enum MartletCommand {
     ]
   }
 
-  /// The commands that `martlet --help` lists.
   public static let overview = CommandOverview(
     [
       .init(

@@ -14,7 +14,6 @@ struct RecordRow {
   ]
   /// The placeholder for an absent value.
   private static let nothing = "-"
-  /// The header row.
   static let head = line(columns.map(\.0) + ["id"])
 
   private var outcome: String?

@@ -11,7 +11,6 @@ struct TopicSpread {
   private let brokers: [String]
   private let topics: [String]
 
-  /// - Parameter brokers: The brokers' addresses.
   init(_ configuration: KafkaConfiguration, _ brokers: [String], _ topics: [String]) {
     self.configuration = configuration
     self.brokers = brokers

@@ -56,7 +56,6 @@ public struct APIKeyEntry: Sendable {
     return String(decoding: text.bytes, as: UTF8.self)
   }
 
-  /// The entry of this key.
   public func json(of key: String) -> JSONValue {
     var object = JSONObject()
     object.append("name", .string(name))
@@ -80,7 +79,6 @@ public struct APIKeyEntry: Sendable {
     }
   }
 
-  /// The content of a file with a further entry.
   private static func text(
     of content: [UInt8]?, with entry: JSONValue, named name: String, _ file: String
   ) throws(ServiceFailure) -> [UInt8] {

@@ -81,7 +81,6 @@ public struct CanaryWatch: Sendable {
   /// The push that is under way.
   public var pendingID: String? { push?.id }
 
-  /// True if a push is to be sent now.
   public func isDue(now: UInt64) -> Bool { push == nil && now >= due }
 
   /// When something happens next without any event: a push is due, or its time is up.

@@ -8,7 +8,6 @@ public struct WriteObstacle: Sendable {
     /// The cluster's error for it; nil if it has none.
     public var error: String?
     public var partitions = 0
-    /// Partitions that have no leader.
     public var leaderless = 0
     /// Partitions of which fewer brokers are in sync than a write needs, and the fewest that are.
     public var belowMinimum = 0

@@ -44,7 +44,6 @@ public struct ProxyAnswer: Equatable, Sendable {
     self.account = account
   }
 
-  /// The answer opens the tunnel.
   public var opensTunnel: Bool { (200..<300).contains(status) }
 
   /// Status, words and account, for messages.

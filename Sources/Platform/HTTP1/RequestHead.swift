@@ -3,7 +3,6 @@
 /// The head of an HTTP/1.1 request: its line and its fields, read by the letter of RFC 9110 and RFC 9112. What they call
 /// an error is refused, also where servers are free to guess.
 public struct RequestHead: Equatable, Sendable {
-  /// The most fields of a head.
   public static let mostFields = 100
 
   /// The length of the body, or the way it is framed.

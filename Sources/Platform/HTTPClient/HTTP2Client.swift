@@ -42,7 +42,6 @@ public final class HTTP2Client {
     fileprivate var address: String { "\(HTTP2Client.bracketed(host)):\(port)" }
   }
 
-  /// The answer of a server.
   public struct Answer: Sendable {
     public let status: Int
     /// Names in lower case, in the order in which they came.
@@ -53,7 +52,6 @@ public final class HTTP2Client {
     public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
   }
 
-  /// Why there is no answer.
   public struct Failure: Error, Sendable, CustomStringConvertible {
     public let description: String
     /// The request may have reached the server, which may have carried it out.

@@ -4,7 +4,6 @@ import CCurl
 /// libcurl wants this once, before its first use.
 let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-/// The answer of a server.
 public struct HTTPAnswer: Sendable {
   public let status: Int
   /// Empty when the body was streamed.
@@ -13,7 +12,6 @@ public struct HTTPAnswer: Sendable {
   public var text: String { String(decoding: body, as: UTF8.self) }
 }
 
-/// Why there is no answer.
 public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
   public let description: String
 }

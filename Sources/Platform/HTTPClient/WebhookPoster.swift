@@ -13,7 +13,6 @@ public final class WebhookPoster {
     /// nil without an answer. It counts as soon as it has arrived: a body that is too long or too slow is not waited
     /// for.
     public let status: Int?
-    /// The value of `Retry-After`.
     public let retryAfter: String?
     /// Why there is no answer; empty otherwise.
     public let problem: String

@@ -13,7 +13,6 @@ public struct HTTPRequest: Sendable {
   public func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
 }
 
-/// The response of a route.
 public struct HTTPResponse: Sendable {
   public enum Body: Sendable {
     case bytes([UInt8])

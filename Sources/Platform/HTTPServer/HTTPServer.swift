@@ -12,7 +12,6 @@ public final class HTTPServer: Sendable {
   private let wakeup = Wakeup()
   private let end = EndFlag()
   private nonisolated(unsafe) var thread: LoopThread?
-  /// The port that it listens on.
   public let port: UInt16
 
   /// Starts listening.
@@ -67,7 +66,6 @@ private final class EndFlag: Sendable {
   var isSet: Bool { value.load(ordering: .relaxed) }
 }
 
-/// The server's thread.
 private struct RouterLoop {
   let server: StreamServer
   let router: Router

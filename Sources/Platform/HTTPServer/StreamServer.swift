@@ -77,7 +77,6 @@ public final class StreamServer {
   private var lastID = 0
   private var lookAt: UInt64 = 0
   private var dated: (second: UInt64, text: String) = (0, "")
-  /// The port that it listens on.
   public let port: UInt16
 
   /// Starts listening; nothing is accepted before the first `turn`.
@@ -135,7 +134,6 @@ public final class StreamServer {
     return open.isEmpty && isAccepting ? nil : Int32(Self.tick)
   }
 
-  /// Open connections.
   public var connections: Int { open.count }
 
   /// The bytes that the exchanges of an owner hold in memory.

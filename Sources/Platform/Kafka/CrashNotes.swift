@@ -79,7 +79,6 @@ public struct CrashNotes: Sendable {
   /// True if there are no notes, as is nearly always the case.
   public var isEmpty: Bool { crashes.isEmpty }
 
-  /// The number of records noted.
   public var count: Int { crashes.count }
 
   /// True if the process crashed with this record in hand too often for it to be processed again.

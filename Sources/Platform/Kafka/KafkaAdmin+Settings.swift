@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
 
-/// The size of a topic.
 public struct TopicSize: Sendable, Hashable {
   public let partitions: Int
   /// The number of replicas of its first partition.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
 
-/// A topic to create.
 public struct KafkaTopicSpecification: Sendable, Hashable {
   public let name: String
   public let partitions: Int
@@ -198,7 +197,6 @@ public final class KafkaAdmin {
     return Self.outcomes(results, count)
   }
 
-  /// Deletes topics and returns the result of each.
   public func deleteTopics(
     _ names: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {

@@ -23,7 +23,6 @@ public struct KafkaConfiguration: Sendable {
   public var isDeadly: (@Sendable (KafkaRecord) -> Bool)?
   /// `host:port[,host:port…]`
   public private(set) var bootstrap: String
-  /// The client id that is sent to the brokers.
   public let clientID: String
 
   public init(bootstrap: String, clientID: String) {

@@ -6,7 +6,6 @@ public struct KafkaTopic: Sendable, Hashable {
   let index: Int32
 }
 
-/// The result of a call to `produce`.
 public enum ProduceResult: Sendable {
   /// Accepted; a `Delivery` with the record's tag will follow.
   case queued
@@ -98,14 +97,12 @@ public struct ProducerTrouble: Sendable {
   public let error: KafkaError
 }
 
-/// The status of a producer.
 public struct ProducerSnapshot: Sendable {
   /// The numbers of records that Kafka has and has not acknowledged since the producer was created.
   public let answered: UInt64
   public let outstanding: Int
   /// The records that Kafka currently rejects, and the reason.
   public let trouble: ProducerTrouble?
-  /// The last connection error.
   public let lastError: KafkaError?
 }
 

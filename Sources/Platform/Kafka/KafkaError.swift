@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import CRdKafka
 
-/// An error of librdkafka or of a Kafka broker.
 public struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The Kafka protocol's error code, or librdkafka's own (negative).
   public let code: Int32

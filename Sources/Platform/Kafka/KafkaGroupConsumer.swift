@@ -8,7 +8,6 @@ public import EventLoop
 /// revoked partitions can drain first. Nothing is committed or stored automatically. `nextEvent` must be called at
 /// least once per `max.poll.interval.ms` (60 s), even when idle.
 public final class KafkaGroupConsumer {
-  /// The group's name.
   public let group: String
   private let configuration: KafkaConfiguration
   private let topics: [String]

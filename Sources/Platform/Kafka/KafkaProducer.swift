@@ -51,7 +51,6 @@ public final class KafkaProducer {
   public internal(set) var lastError: KafkaError?
   /// The number of times Kafka has rejected a record, permanently or for now.
   public internal(set) var refusals = 0
-  /// The topic and the error of the last rejection.
   var lastRefusal: (topic: Int, error: KafkaError)?
   /// Set when Kafka refused the client a producer id, with the time (monotonic milliseconds): this user may write to
   /// none of its topics. Every further client asks again.
@@ -137,7 +136,6 @@ public final class KafkaProducer {
       answered: answered, outstanding: outstanding, trouble: trouble, lastError: lastError)
   }
 
-  /// The name of a topic of this producer.
   public func name(of topic: KafkaTopic) -> String { topics[Int(topic.index)].name }
 
   /// The content of a record whose `Delivery` is `refused`; nil after the next `drainDeliveries`.

@@ -4,7 +4,6 @@ internal import CRdKafka
 internal import Contract
 internal import Glibc
 
-/// One header of a record.
 public struct KafkaHeader: Sendable, Hashable {
   public let name: String
   public let value: [UInt8]
@@ -134,9 +133,7 @@ public struct KafkaBatch: ~Copyable {
   let records: UnsafeMutablePointer<KafkaRecord>
   let kept: UnsafeMutablePointer<Bool>
   let messages: UnsafeMutablePointer<UnsafeMutablePointer<rd_kafka_message_t>?>
-  /// The maximum number of records.
   public let capacity: Int
-  /// The number of records that it holds.
   public internal(set) var count = 0
 
   public init(capacity: Int) {

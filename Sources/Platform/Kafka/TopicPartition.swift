@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
 
-/// One partition of one topic.
 public struct TopicPartition: Sendable, Hashable, CustomStringConvertible {
   public let topic: String
   public let partition: Int32
@@ -29,7 +28,6 @@ public struct PartitionStart: Sendable, Hashable {
   }
 }
 
-/// The committed offset of a group in one partition.
 public struct CommittedOffset: Sendable, Hashable {
   public let partition: TopicPartition
   /// The next offset to read; nil when the group has committed nothing.
@@ -44,7 +42,6 @@ public struct CommittedOffset: Sendable, Hashable {
   }
 }
 
-/// The commit result of one partition.
 public struct CommitResult: Sendable, Hashable {
   public let partition: TopicPartition
   public let offset: Int64

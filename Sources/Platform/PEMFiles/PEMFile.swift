@@ -16,7 +16,6 @@ public struct PEMProblem: Error, Equatable, Sendable, CustomStringConvertible {
 ///
 /// Whoever uses a key from here never asks for a pass phrase: OpenSSL sees only DER that is not encrypted.
 public struct PEMFile: Sendable {
-  /// A block's kind.
   public enum Kind: Equatable, Sendable {
     /// X.509, `TRUSTED CERTIFICATE` with what OpenSSL keeps behind it.
     case certificate

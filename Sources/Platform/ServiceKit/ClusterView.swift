@@ -12,7 +12,6 @@ public import Kafka
 /// Everything that only a broker knows is asked here, with patience: what a service makes of it (producers,
 /// consumers, tables) needs no broker to be made. From then on `ClusterWatch` follows the counts.
 public struct ClusterView: Sendable {
-  /// The service's configuration.
   public var configuration: KafkaConfiguration
   /// The number of partitions of each topic that the service needs.
   public let partitions: [String: Int]

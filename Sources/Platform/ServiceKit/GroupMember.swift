@@ -37,7 +37,6 @@ public struct GroupMember: ~Copyable {
   private var nextQueue = 0
   private var mustCloseQueues = false
 
-  /// Joins the group.
   public init(
     _ plan: GroupPlan, _ kafka: KafkaConfiguration, _ context: ServiceContext, wakeup: Wakeup
   ) throws {

@@ -7,7 +7,6 @@ import Telemetry
 
 /// The harness's services for a running service. Any thread may use it.
 public struct ServiceContext: Sendable {
-  /// The program's name.
   public let name: String
   public let log: Logger
   /// Stop and reload requests.

@@ -4,11 +4,9 @@ import EventLoop
 
 /// A program in the same folder that has some of this program's commands, so that this one need not link them.
 public struct SiblingProgram: Sendable {
-  /// The name of its file.
   let file: String
   /// The remedy if it is missing: a clause for an error message.
   let remedy: String
-  /// The commands that it has, and what they do.
   public let commands: [(name: String, summary: String)]
 
   public init(file: String, remedy: String, commands: [(name: String, summary: String)]) {

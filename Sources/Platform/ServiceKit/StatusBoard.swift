@@ -143,7 +143,6 @@ public final class StatusBoard: Sendable {
     ages(now: now).filter { $0.milliseconds > Self.patience }
   }
 
-  /// The sections of `/debug/state`.
   public var sections: [(name: String, value: JSONValue)] {
     state.withLock { $0.sections }.map { ($0.name, $0.value()) }
   }

@@ -3,7 +3,6 @@
 /// The words that may come next on a command line: the shells' completions ask the program itself, so they know every
 /// command and setting that it knows.
 public struct Completion: Sendable {
-  /// One command of the program.
   public struct Command: Sendable {
     /// As it is typed: `dead-letters`, `list`.
     let words: [String]

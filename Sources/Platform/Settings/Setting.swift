@@ -5,7 +5,6 @@
 /// The same record serves the flag (`--drain-timeout 30s`), the environment
 /// (`MARTLET_DRAIN_TIMEOUT=30s`), the properties file (`drain-timeout = 30s`) and `--help`.
 public struct Setting: Sendable {
-  /// The kind of values that a setting takes.
   public enum Kind: Sendable, Equatable {
     /// Any text that is not empty.
     case text

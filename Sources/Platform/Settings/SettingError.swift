@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The source of a value.
 public enum SettingSource: Sendable, Equatable, CustomStringConvertible {
   case flag
   /// The variable's name.

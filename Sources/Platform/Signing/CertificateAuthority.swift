@@ -107,7 +107,6 @@ public enum ClientKeys: Sendable {
   case p256, rsa
 }
 
-/// A certificate and its private key.
 public struct IssuedCertificate: Sendable {
   public let certificatePEM: [UInt8]
   /// PKCS#8. A secret.
@@ -156,6 +155,5 @@ public struct Validity: Sendable {
   }
   /// Was valid until an hour ago.
   public static let expired = Validity(from: -86_400, to: -3_600)
-  /// Is valid from tomorrow on.
   public static let future = Validity(from: 86_400, to: 31_557_600)
 }

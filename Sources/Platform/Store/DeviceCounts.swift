@@ -42,7 +42,6 @@ extension TokenStore {
   public func deviceCounts() throws(StoreError) -> DeviceCounts { try counts.read() }
 }
 
-/// The statements about the table of counts.
 struct CountStatements {
   private let select: Statement
   private let update: Statement
@@ -56,7 +55,6 @@ struct CountStatements {
 
   func read() throws(StoreError) -> DeviceCounts { try Self.read(select) }
 
-  /// - Parameter select: `selectSQL`.
   static func read(_ select: Statement) throws(StoreError) -> DeviceCounts {
     var counts = DeviceCounts()
     while try select.next() {

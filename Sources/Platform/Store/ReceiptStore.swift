@@ -86,7 +86,6 @@ extension TokenStore {
   }
 }
 
-/// The statements about receipts.
 struct ReceiptStatements {
   private let insert: Statement
   private let remove: Statement
@@ -168,7 +167,6 @@ struct ReceiptStatements {
 }
 
 extension Statement {
-  /// Runs `ReceiptStatements.keepingSQL`.
   func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
     guard try next() else { return nil }
     defer { reset() }

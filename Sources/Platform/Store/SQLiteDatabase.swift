@@ -199,7 +199,6 @@ final class SQLiteStatement {
     sqlite3_column_type(raw, column) == SQLITE_NULL ? nil : sqlite3_column_int64(raw, column)
   }
 
-  /// A device token.
   func token(_ column: Int32) -> String {
     guard sqlite3_column_type(raw, column) == SQLITE_BLOB else { return text(column) ?? "" }
     let count = Int(sqlite3_column_bytes(raw, column))

@@ -84,7 +84,6 @@ public final class ScheduleStore {
     try store.transaction(body)
   }
 
-  /// The entries of these keys of a partition.
   public func entries(
     _ partition: Int32, _ keys: [ExactText]
   ) throws(StoreError) -> [ExactText: ScheduledEntry] {
@@ -270,7 +269,6 @@ public final class ScheduleStore {
       "UPDATE schedule_positions SET is_complete = 1 WHERE partition = \(partition)")
   }
 
-  /// Entries of a partition, of any kind.
   public func entryCount(_ partition: Int32) throws(StoreError) -> Int {
     Int(
       try store.database.integer("SELECT count(*) FROM schedule WHERE partition = \(partition)")

@@ -119,7 +119,6 @@ public final class TokenQueries {
     try database.devices(ofUser: user, apps: apps, limit: limit)
   }
 
-  /// The state of a device.
   public func state(_ identity: DeviceKey) throws(StoreError) -> DeviceState {
     device.bind(identity)
     guard try device.next() else { return DeviceState() }

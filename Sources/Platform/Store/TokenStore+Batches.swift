@@ -98,10 +98,8 @@ public struct DeviceRows {
     for place in order { rows[place].isAbsent = true }
   }
 
-  /// The device at a place.
   public func device(_ place: Int) -> DeviceKey { rows[place].device }
 
-  /// The state of the device at a place.
   public subscript(place: Int) -> DeviceState {
     get { rows[place].state }
     set {

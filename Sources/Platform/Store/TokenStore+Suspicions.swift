@@ -90,7 +90,6 @@ extension TokenStore {
   }
 }
 
-/// The statements about suspicions.
 struct SuspicionStatements {
   let select: Statement
   let upsert: Statement

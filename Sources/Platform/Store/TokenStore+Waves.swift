@@ -151,7 +151,6 @@ extension TokenStoreReader {
   }
 }
 
-/// A wave, and what it holds.
 public struct HeldWave: Equatable, Sendable {
   public let app: String
   public let environment: Environment
@@ -162,7 +161,6 @@ public struct HeldWave: Equatable, Sendable {
   public let held: Int
 }
 
-/// The statements about waves.
 struct WaveStatements {
   let select: Statement
   let upsert: Statement

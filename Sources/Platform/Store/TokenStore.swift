@@ -158,7 +158,6 @@ public final class TokenStore {
 
   // MARK: Devices
 
-  /// The state of a device.
   public func device(_ identity: DeviceKey) throws(StoreError) -> DeviceState {
     select.bind(identity)
     guard try select.next() else { return DeviceState() }
@@ -173,7 +172,6 @@ public final class TokenStore {
     try write(rows)
   }
 
-  /// Replaces the row of a device.
   func replace(_ identity: DeviceKey, _ state: DeviceState) throws(StoreError) {
     guard !state.isEmpty else {
       delete.bind(identity)

@@ -36,7 +36,6 @@ public struct DeviceFilter: Sendable {
 }
 
 extension TokenStoreReader {
-  /// The number of devices in each state.
   public func deviceCounts() throws(StoreError) -> DeviceCounts {
     try CountStatements.read(try database.prepare(CountStatements.selectSQL))
   }
@@ -118,7 +117,6 @@ extension Statement {
     identity.map { KnownDevice(device: $0, state: deviceState(from: 3)) }
   }
 
-  /// The devices of all rows.
   fileprivate func knownDevices() throws(StoreError) -> [KnownDevice] {
     var devices: [KnownDevice] = []
     while try next() {

@@ -2,7 +2,6 @@
 public import APNS
 public import DeviceTokens
 
-/// An invalid token.
 public struct InvalidDevice: Hashable, Sendable {
   public let device: DeviceKey
   /// Milliseconds since the epoch.
@@ -32,7 +31,6 @@ public final class TokenStoreReader {
     Int(try database.integer("SELECT count(*) FROM devices") ?? 0)
   }
 
-  /// Invalid tokens.
   public func invalidCount() throws(StoreError) -> Int {
     Int(try database.integer("SELECT count(*) FROM dead_tokens WHERE recorded_at IS NOT NULL") ?? 0)
   }

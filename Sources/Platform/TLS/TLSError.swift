@@ -15,7 +15,6 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
   }
 
   public let kind: Kind
-  /// The error, in words.
   public let message: String
 
   public init(kind: Kind, message: String) {

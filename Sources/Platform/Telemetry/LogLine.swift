@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The level of a log line.
 public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
   case debug, info, warning, error
 

@@ -55,7 +55,6 @@ public struct Metric: Sendable, Hashable, DeclaredMetric {
   public var metric: Metric { self }
 }
 
-/// A metric's value.
 public enum MetricValue: Sendable, Equatable {
   case integer(Int)
   /// Milliseconds of a metric in seconds.

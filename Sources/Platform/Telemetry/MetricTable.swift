@@ -22,7 +22,6 @@ extension MetricTable {
   }
 }
 
-/// A row of a table.
 public struct MetricRow: Sendable {
   /// nil for a number of the counters line that `/metrics` has in another form.
   public let metric: Metric?

@@ -8,7 +8,6 @@ import Webhooks
 
 /// Extracts the events of a record that an endpoint subscribes to.
 struct EventReader {
-  /// The result of reading a record.
   struct Result {
     var events: [WebhookEvent] = []
     /// The number of events not subscribed to.
@@ -26,7 +25,6 @@ struct EventReader {
     self.names = names
   }
 
-  /// - Parameter source: the source of the record's topic.
   func read(_ record: KafkaRecord, from source: EventSource) -> Result {
     // A release tells senders about a device and is not an event: it follows from one of `push.devices`.
     if source == .invalidTokens, record.headerBytes(named: DeviceRelease.header) != nil {

@@ -59,7 +59,6 @@ public enum WebhookMetrics: Int, MetricTable {
 
 /// The metrics of all endpoints. Each endpoint's thread writes its own, rarely.
 final class EndpointFigures: MetricSource {
-  /// The metrics of one endpoint.
   struct Figures {
     var delivered = 0
     var deadLettered = 0

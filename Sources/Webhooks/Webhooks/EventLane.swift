@@ -70,7 +70,6 @@ struct EventLane: Sendable {
     return true
   }
 
-  /// The events of the batch.
   var batch: ArraySlice<WebhookEvent> { events[..<count] }
 
   /// True if the batch has been retried for long enough.

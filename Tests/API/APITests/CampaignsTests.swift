@@ -48,7 +48,6 @@ import Testing
       value: String(decoding: campaign.value, as: UTF8.self))
   }
 
-  /// An API with a database that has these campaigns.
   private static func fixture(
     _ campaigns: [CampaignRecord] = [], _ kind: DatabaseKind = .sqlite
   ) throws -> (api: APIFixture, folder: TemporaryFolder) {

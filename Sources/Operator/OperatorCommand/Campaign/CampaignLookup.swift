@@ -36,12 +36,10 @@ struct CampaignName: Sendable {
   /// Whether this may be the named campaign.
   func isOne(_ key: CampaignKey) -> Bool { key.isOne(name, of: app, environment) }
 
-  /// Returns the named campaign.
   func one(of campaigns: [CampaignRecord]) throws(ServiceFailure) -> CampaignRecord {
     try one(of: campaigns.map { ($0.key, $0) })
   }
 
-  /// Returns what belongs to the named campaign.
   func one<Known>(of campaigns: [(CampaignKey, Known)]) throws(ServiceFailure) -> Known {
     let found = campaigns.filter { isOne($0.0) }
     let meant = found.map(\.0)

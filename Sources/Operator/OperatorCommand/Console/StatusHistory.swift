@@ -9,7 +9,6 @@ struct StatusHistory: Equatable {
   static let step = 10
   /// The number of steps in an hour.
   static let most = 360
-  /// The outcomes of notifications that failed.
   private static let failures = [Outcome.rejected, .expired, .deadLettered].map { "\($0)" }
 
   private struct Point: Equatable {

@@ -42,7 +42,6 @@ struct PaceTarget: Sendable {
     }
   }
 
-  /// Checks that the subject can have a rate.
   func check(_ rate: PaceRate) throws(SettingErrors) {
     try Self.checked { () throws(PaceSubject.Problem) in
       try PaceSubject(kind, name, of: app ?? "app", environment, pushType).check(rate)

@@ -155,7 +155,6 @@ final class ReceiptReplayer {
     return wanted
   }
 
-  /// Searches for the notifications, and produces them unless it is a dry run.
   func replay(_ wanted: WantedNotifications, isDryRun: Bool) throws(ServiceFailure) {
     var wanted = wanted
     guard wanted.count > 0 else { return }

@@ -7,7 +7,6 @@ import Records
 import ServiceKit
 public import Settings
 
-/// Selects the receipts to replay.
 public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
   @Declared(.text("app", placeholder: "BUNDLE-ID", "Only receipts of this app.")) var app: String?
 
@@ -56,7 +55,6 @@ public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
     }
   }
 
-  /// Whether a receipt is selected.
   func matches(_ receipt: Receipt) -> Bool {
     guard "\(receipt.outcome)" == outcome, receipt.at >= since, receipt.at < until else {
       return false

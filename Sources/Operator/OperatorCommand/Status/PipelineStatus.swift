@@ -72,7 +72,6 @@ struct PipelineStatus: Sendable {
       before.isEmpty ? nil : growth.quantile(0.9, of: "martlet_sender_request_seconds_bucket")
   }
 
-  /// Whether every process is ready.
   var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
   var requestsPerSecond: Double { growth.perSecond("martlet_ingest_requests_total") }
   /// Requests per second that ingest or the HTTP API refused.
@@ -265,7 +264,6 @@ private struct Growth {
     self.before = before.reduce(into: [:]) { $0[$1.process] = $1.page }
   }
 
-  /// The growth per second over all processes.
   func perSecond(_ name: String, _ labels: [String: String] = [:]) -> Double {
     now.indices.reduce(0) { $0 + (perSecond(name, labels, of: $1) ?? 0) }
   }
@@ -280,7 +278,6 @@ private struct Growth {
     value >= old ? value - old : value
   }
 
-  /// The median and 99th percentile of deliveries.
   var delivery: (median: Double, p99: Double)? {
     let name = "martlet_sender_delivery_seconds_bucket"
     guard let median = quantile(0.5, of: name), let p99 = quantile(0.99, of: name) else {

@@ -116,7 +116,6 @@ enum StatusText {
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 
-  /// The text padded with blanks to a width in characters.
   static func padded(_ text: String, _ width: Int) -> String {
     text + String(repeating: " ", count: max(0, width - text.count))
   }

@@ -77,7 +77,6 @@ struct TokenObjects {
 }
 
 extension KnownDevice {
-  /// The object in an export.
   var exported: JSONObject {
     var object = JSONObject()
     object.append("token", .string(device.token))

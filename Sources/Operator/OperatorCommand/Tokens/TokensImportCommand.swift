@@ -112,7 +112,6 @@ public enum TokensImportCommand: Command {
   }
 }
 
-/// The result of an import of tokens.
 public struct TokenImportResult: Sendable, Equatable {
   /// The registrations, removals and invalid-token responses that Kafka has, or would get.
   public var devices = 0

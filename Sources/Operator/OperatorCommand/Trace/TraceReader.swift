@@ -9,7 +9,6 @@ import Telemetry
 
 /// Reads the hops about the subject from a record, if any.
 struct TraceReader {
-  /// The content of a topic.
   enum Content: Sendable, Equatable {
     case requests, schedule, notifications, receipts, feedback, deadLetters, devices, invalidTokens
     case retries(String)
@@ -17,7 +16,6 @@ struct TraceReader {
 
   private let parser = JSONParser()
 
-  /// Appends the hops of a record.
   func read(
     _ record: ShownRecord, of topic: String, _ content: Content, _ subject: TraceSubject,
     to hops: inout [TraceHop]

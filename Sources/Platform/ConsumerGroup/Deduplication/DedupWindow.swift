@@ -30,7 +30,6 @@ public struct DedupWindow: Sendable {
   private var payloads: [UInt16]
   /// The ring index of the next id.
   var cursor = 0
-  /// The number of ids in the window.
   public internal(set) var count = 0
   /// True if an id was evicted because the window was full. The window then holds the newest ids; before that, all of
   /// them.
@@ -95,7 +94,6 @@ public struct DedupWindow: Sendable {
     return true
   }
 
-  /// True if the id is in the window.
   public func contains(_ id: NotificationID) -> Bool {
     !table[place(of: id, Self.hash(of: id))].isEmpty
   }

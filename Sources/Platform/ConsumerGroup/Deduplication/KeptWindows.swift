@@ -31,7 +31,6 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
 
   public init() {}
 
-  /// The number of windows that are kept.
   public var count: Int { entries.count }
 
   /// Keeps the window of a partition that was given up.

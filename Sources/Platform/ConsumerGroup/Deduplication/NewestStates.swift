@@ -10,7 +10,6 @@ public struct NewestStates: Sendable {
   /// The slot of an identity without a push in flight.
   public static let none = UInt32.max
 
-  /// The entry of one identity.
   public struct Entry: Sendable, Equatable {
     /// The hash of the identity; 0 for an empty entry.
     var identity: UInt64 = 0
@@ -47,7 +46,6 @@ public struct NewestStates: Sendable {
 
   public var isEmpty: Bool { count == 0 }
 
-  /// The entry of an identity; nil if it is unknown.
   public func find(_ identity: UInt64) -> Entry? {
     guard count > 0 else { return nil }
     let entry = entries[place(of: identity)]

@@ -52,7 +52,6 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
     begin()
   }
 
-  /// True if every window is complete.
   public var isComplete: Bool { tails.isEmpty }
   /// True if everything readable has been read.
   public var isDone: Bool { plan.isDone }
@@ -82,7 +81,6 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
     return false
   }
 
-  /// Adds a record.
   public mutating func take(
     _ record: RebuiltWindow.Record, at offset: Int64, of partition: Partition
   ) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The progress of one partition.
 public struct PartitionProgress<Partition: Hashable & Sendable>: Sendable, Equatable {
   public var partition: Partition
   /// The epoch of the assignment under which it was read.
@@ -20,7 +19,6 @@ public struct PartitionProgress<Partition: Hashable & Sendable>: Sendable, Equat
   }
 }
 
-/// The planned commit of one partition.
 public struct PlannedCommit<Partition: Hashable & Sendable>: Sendable, Equatable {
   public var partition: Partition
   /// The next offset to read.

@@ -49,7 +49,6 @@ public struct OffsetBook: Sendable {
   /// The number of the assignment: records of an earlier one complete nothing in this one. 0 if there is none.
   public private(set) var epoch: UInt32 = 0
 
-  /// - Parameter topics: the number of subscribed topics.
   public init(topics: Int) { ledgers = Array(repeating: [], count: topics) }
 
   /// Starts an assignment of all these partitions; forgets earlier records.

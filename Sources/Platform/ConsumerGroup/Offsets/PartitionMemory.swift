@@ -11,7 +11,6 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
     /// The initial ids, and those that must be read; nil if there were none before.
     public var ids: KeptWindows<Partition>.Start?
 
-    /// True if ids must be read before the partition.
     public var mustRead: Bool { ids.map { !$0.missing.isEmpty || !$0.ahead.isEmpty } ?? false }
   }
 
