@@ -49,9 +49,4 @@ public enum ImportedItem: Equatable, Sendable {
 public struct ImportedLine: Equatable, Sendable {
   public let line: Int
   public let item: ImportedItem
-
-  public init(line: Int, item: ImportedItem) {
-    self.line = line
-    self.item = item
-  }
 }

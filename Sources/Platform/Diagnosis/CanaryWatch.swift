@@ -42,13 +42,6 @@ public struct CanaryWatch: Sendable {
     public let receipt: Int64
     /// From the request until the receipt was read, by one clock.
     public let total: Int64
-
-    public init(ingest: Int64, sender: Int64, receipt: Int64, total: Int64) {
-      self.ingest = ingest
-      self.sender = sender
-      self.receipt = receipt
-      self.total = total
-    }
   }
 
   public enum Result: Sendable, Equatable {

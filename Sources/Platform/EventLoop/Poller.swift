@@ -24,13 +24,6 @@ public struct ReadyEvent: Sendable, Equatable {
   public var writable: Bool
   /// The peer closed its side, or the descriptor is in error; reading says which.
   public var hangup: Bool
-
-  public init(token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
-    self.token = token
-    self.readable = readable
-    self.writable = writable
-    self.hangup = hangup
-  }
 }
 
 /// Waits for descriptors (epoll(7), level-triggered). Owned by one thread.

@@ -5,11 +5,6 @@ public struct TopicSize: Sendable, Hashable {
   public let partitions: Int
   /// The number of replicas of its first partition.
   public let copies: Int
-
-  public init(partitions: Int, copies: Int) {
-    self.partitions = partitions
-    self.copies = copies
-  }
 }
 
 /// The topics of a cluster: those with a size, and those for which it returned only an error.

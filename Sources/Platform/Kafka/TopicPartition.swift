@@ -47,12 +47,6 @@ public struct CommitResult: Sendable, Hashable {
   public let offset: Int64
   /// nil if it was committed.
   public let error: KafkaError?
-
-  public init(partition: TopicPartition, offset: Int64, error: KafkaError?) {
-    self.partition = partition
-    self.offset = offset
-    self.error = error
-  }
 }
 
 /// Owns librdkafka's list type for the duration of one call.

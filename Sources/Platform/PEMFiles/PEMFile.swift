@@ -38,11 +38,6 @@ public struct PEMFile: Sendable {
     public let kind: Kind
     /// Empty for an encrypted key.
     public let der: [UInt8]
-
-    public init(kind: Kind, der: [UInt8]) {
-      self.kind = kind
-      self.der = der
-    }
   }
 
   /// In the order of the file; the same certificate or key twice counts once.

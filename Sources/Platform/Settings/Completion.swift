@@ -21,11 +21,6 @@ public struct Completion: Sendable {
     public let text: String
     /// One clause, or nothing.
     public let note: String
-
-    public init(text: String, note: String) {
-      self.text = text
-      self.note = note
-    }
   }
 
   public enum Answer: Sendable, Equatable {

@@ -7,12 +7,6 @@ public struct DeviceCounts: Equatable, Sendable {
   public var removed = 0
   public var invalid = 0
 
-  public init(registered: Int = 0, removed: Int = 0, invalid: Int = 0) {
-    self.registered = registered
-    self.removed = removed
-    self.invalid = invalid
-  }
-
   public subscript(word: DeviceState.Word) -> Int {
     get {
       switch word {

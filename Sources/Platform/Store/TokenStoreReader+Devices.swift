@@ -7,11 +7,6 @@ public import Identity
 public struct KnownDevice: Equatable, Sendable {
   public let device: DeviceKey
   public let state: DeviceState
-
-  public init(device: DeviceKey, state: DeviceState) {
-    self.device = device
-    self.state = state
-  }
 }
 
 /// Which devices are wanted.

@@ -32,11 +32,6 @@ public struct ActivityToken: Hashable, Sendable {
   public let activity: ExactText
   /// Milliseconds since the epoch.
   public let registeredAt: Int64
-
-  public init(device: DeviceKey, user: ExactText, activity: ExactText, registeredAt: Int64) {
-    (self.device, self.user) = (device, user)
-    (self.activity, self.registeredAt) = (activity, registeredAt)
-  }
 }
 
 /// Reads the devices of people from the database of device tokens, beside its writer. Owned by one thread.

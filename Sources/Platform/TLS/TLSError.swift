@@ -17,11 +17,6 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
   public let kind: Kind
   public let message: String
 
-  public init(kind: Kind, message: String) {
-    self.kind = kind
-    self.message = message
-  }
-
   public var description: String { message }
 
   /// The oldest error on this thread's OpenSSL queue, which is emptied.

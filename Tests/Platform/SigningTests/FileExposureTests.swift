@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Glibc
 import Signing
 import TestSupport
 import Testing
+
+@testable import Bytes
 
 /// Who may read a file with a secret: the forms that systemd and Kubernetes leave behind, and those that are mistakes.
 @Suite struct FileExposureTests {

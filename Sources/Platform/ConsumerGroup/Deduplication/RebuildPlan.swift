@@ -11,13 +11,7 @@ public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
     public var partition: Partition
     public var offsets: Range<Int64>
     /// True if the range starts at the resume position: the log may end before it.
-    public var isAhead: Bool
-
-    public init(partition: Partition, offsets: Range<Int64>, isAhead: Bool = false) {
-      self.partition = partition
-      self.offsets = offsets
-      self.isAhead = isAhead
-    }
+    public var isAhead = false
   }
 
   /// The number of partitions read at a time.
