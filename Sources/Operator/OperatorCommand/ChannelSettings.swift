@@ -4,11 +4,11 @@ import Bytes
 import Contract
 import HTTPClient
 import ServiceKit
-public import Settings
+import Settings
 import TLS
 
 /// The settings of every `martlet channels` command: the app, the gateway, and the authentication.
-public struct ChannelSettings: DeclaredSettings, Sendable {
+struct ChannelSettings: DeclaredSettings, Sendable {
   @Declared(
     .text(
       "app", placeholder: "BUNDLE-ID",
@@ -66,7 +66,7 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
   var seal = TokenSeal.none
   private(set) var identity = HTTP2Client.Identity()
 
-  public init() {}
+  init() {}
 
   init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)

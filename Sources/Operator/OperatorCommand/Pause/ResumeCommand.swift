@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Schedule
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet resume`: resumes the pushes of a paused app, lane or campaign.
-public enum ResumeCommand: Command {
-  public struct Settings: Sendable {
+enum ResumeCommand: Command {
+  struct Settings: Sendable {
     let target: PauseTarget
   }
 
-  public static let name = "resume"
-  public static let summary =
+  static let name = "resume"
+  static let summary =
     "Resumes a paused app, lane or campaign. Pushes of an app or a campaign that were moved to a retry topic follow after its"
     + " delay, at most 15 minutes."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     PauseTarget.settings, kafkaProperties: true, operands: PauseTarget.operands)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     let target = try PauseTarget(values)
     guard target.subject != nil else {
       throw SettingErrors(nil, "name an app, a lane with --lane, or a campaign with --campaign")
@@ -25,7 +25,7 @@ public enum ResumeCommand: Command {
     return Settings(target: target)
   }
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let topic = settings.target.topic
     switch settings.target.subject {
     case nil: return
