@@ -34,17 +34,6 @@ extension KafkaError {
       isRetriable: KafkaError.passing.contains(code.rawValue))
   }
 
-  /// Takes ownership of a `rd_kafka_error_t` and destroys it; nil for no error.
-  init?(consuming error: OpaquePointer?, _ attempt: String) {
-    guard let error else { return nil }
-    self.init(
-      code: rd_kafka_error_code(error).rawValue,
-      message: "\(attempt): \(String(cString: rd_kafka_error_string(error)))",
-      isFatal: rd_kafka_error_is_fatal(error) != 0,
-      isRetriable: rd_kafka_error_is_retriable(error) != 0)
-    rd_kafka_error_destroy(error)
-  }
-
   /// An error of the caller or of the configuration, in our own words.
   public static func invalid(_ message: String) -> KafkaError {
     KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)

@@ -35,7 +35,6 @@ struct EventLane: Sendable {
 
   var isBusy: Bool { phase == .sending || phase == .burying }
   var isSending: Bool { phase == .sending }
-  var failures: Int { backoff.failures }
   /// When the oldest pending event was recorded, in milliseconds since the epoch. A registration may have a much older
   /// time (`martlet tokens import`), which does not count as a delay here.
   var oldest: Int64? { events.first.map { $0.recordedAt >= 0 ? $0.recordedAt : $0.time } }

@@ -80,8 +80,6 @@ struct ReceiptReplayResult: Equatable {
   var refused = 0
   var wasStopped = false
 
-  var total: Int { sent.values.reduce(0, +) }
-
   func lines(isDryRun: Bool) -> [String] {
     let verb = isDryRun ? "would be sent again" : "sent again"
     var lines = sent.sorted { $0.key < $1.key }.map { "\($0.value) \(verb), to \($0.key)" }

@@ -19,9 +19,6 @@ public struct NewestStates: Sendable {
     public var slot = NewestStates.none
     /// A part of that push's `apns-id`, which its duplicates share; 0 if unknown.
     public var push: UInt32 = 0
-
-    /// The slot, while the push is in flight.
-    public var underWay: UInt32? { slot == NewestStates.none ? nil : slot }
   }
 
   /// Open addressing with linear probing, at most half full.
