@@ -64,9 +64,7 @@ public struct ItemSplitter: Sendable, Equatable {
 
   /// The next item in the available bytes; nil if it is not complete yet. `passed` bytes may then be removed.
   ///
-  /// - Parameters:
-  ///   - bytes: bytes received and not removed.
-  ///   - isEnd: whether the body is complete.
+  /// - Parameter bytes: bytes received and not removed.
   public mutating func next(in bytes: Span<UInt8>, isEnd: Bool) throws(Problem) -> Range<Int>? {
     switch form {
     case .lines: nextLine(bytes, isEnd)

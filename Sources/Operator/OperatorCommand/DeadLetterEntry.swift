@@ -24,7 +24,6 @@ struct DeadLetterEntry {
       value: record.value.baseAddress == nil ? nil : Array(record.value), headers: record.headers)
   }
 
-  /// - Parameter timestamp: The record's timestamp in milliseconds.
   init(
     partition: Int32, offset: Int64, timestamp: Int64, key: [UInt8]?, value: [UInt8]?,
     headers: [KafkaHeader]

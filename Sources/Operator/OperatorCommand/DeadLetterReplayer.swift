@@ -107,7 +107,5 @@ final class DeadLetterReplayer {
   }
 
   /// Ends the producer.
-  ///
-  /// - Returns: What Kafka has, for the audit.
   func end() -> String { output.end() }
 }

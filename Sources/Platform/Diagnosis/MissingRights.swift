@@ -35,9 +35,7 @@ public struct MissingRights: Sendable {
   /// The authorizer refused an operation; `describe` of a topic: the user may not see it, so every right to it is
   /// missing.
   ///
-  /// - Parameters:
-  ///   - error: Kafka's name of its answer.
-  ///   - now: monotonic milliseconds.
+  /// - Parameter error: Kafka's name of its answer.
   public mutating func refused(
     _ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource, error: String, now: UInt64
   ) -> Report? {

@@ -40,10 +40,6 @@ public struct OpenClients: Sendable {
   }
 
   /// A client has connected.
-  ///
-  /// - Parameters:
-  ///   - address: where from.
-  ///   - now: monotonic milliseconds.
   public mutating func enter(_ id: Int, from address: [UInt8], now: UInt64) -> Entry {
     var replaced: Int?
     if clients.count >= limit {

@@ -47,7 +47,6 @@ public final class HTTPClient {
     try send("PUT", url, body, contentType: contentType)
   }
 
-  /// - Parameter headers: further fields, each as `Name: value`.
   public func post(
     _ url: String, _ body: [UInt8] = [], contentType: String = "application/json",
     headers: [String] = []
@@ -55,9 +54,7 @@ public final class HTTPClient {
     try send("POST", url, body, contentType: contentType, headers: headers)
   }
 
-  /// - Parameters:
-  ///   - body: nil for none.
-  ///   - headers: further fields, each as `Name: value`.
+  /// - Parameter headers: further fields, each as `Name: value`.
   public func send(
     _ method: String, _ url: String, _ body: [UInt8]?, contentType: String = "application/json",
     headers: [String] = []

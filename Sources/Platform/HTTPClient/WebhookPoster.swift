@@ -32,7 +32,6 @@ public final class WebhookPoster {
   /// - Parameters:
   ///   - wakeup: a descriptor that ends `wait` when it becomes readable.
   ///   - connections: kept open at most.
-  ///   - allowsHTTP: whether requests may go out without TLS.
   ///   - roots: PEM file of certificate authorities to trust instead of the system's.
   public init(wakeup: Int32, connections: Int, allowsHTTP: Bool, roots: String?) {
     precondition(curlIsReady, "libcurl does not start")
@@ -80,8 +79,6 @@ public final class WebhookPoster {
   }
 
   /// Lets requests go on, until one has ended, the wakeup is readable, or the time is over.
-  ///
-  /// - Returns: those that have ended.
   public func wait(timeoutMilliseconds: Int32) -> [Answer] {
     let answers = perform()
     if !answers.isEmpty { return answers }

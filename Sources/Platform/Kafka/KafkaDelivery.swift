@@ -177,8 +177,6 @@ struct OutstandingRecords: ~Copyable {
   }
 
   /// A lower bound of how long the oldest record has waited, in milliseconds (`UnansweredWait`).
-  ///
-  /// - Parameter now: monotonic milliseconds.
   mutating func oldestWait(now: UInt64) -> UInt64 {
     wait.look(next: nextSequence, count: count, now: now)
   }

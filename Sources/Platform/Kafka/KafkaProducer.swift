@@ -41,8 +41,6 @@ public final class KafkaProducer {
   public internal(set) var outstandingBytes = 0
   /// A lower bound of how long the oldest unacknowledged record has waited, in milliseconds; 0 without one. Call it
   /// after every `drainDeliveries`, at least once a second: time in which deliveries are not drained does not count.
-  ///
-  /// - Parameter now: monotonic milliseconds.
   public func oldestWait(now: UInt64) -> UInt64 { records.oldestWait(now: now) }
 
   /// The number of times the client was replaced after a fatal error.

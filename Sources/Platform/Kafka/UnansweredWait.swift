@@ -27,7 +27,6 @@ struct UnansweredWait {
   /// - Parameters:
   ///   - next: the number that the next record will get.
   ///   - count: the number of unacknowledged records.
-  ///   - now: monotonic milliseconds.
   /// - Returns: the wait in milliseconds; 0 while no marked record is outstanding.
   mutating func look(next: UInt64, count: Int, now: UInt64) -> UInt64 {
     if self.count == 0 {

@@ -124,8 +124,6 @@ public final class GroupFigures: MetricSource {
   // MARK: Commits
 
   /// A commit goes out.
-  ///
-  /// - Parameter now: monotonic milliseconds.
   public func commitSent(_ offsets: [CommitRequest], now: UInt64) {
     guard !offsets.isEmpty else { return }
     let longest = offsets.reduce(0) { max($0, $1.metadata?.utf8.count ?? 0) }

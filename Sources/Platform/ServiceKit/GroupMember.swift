@@ -60,7 +60,6 @@ public struct GroupMember: ~Copyable {
   /// What the service has to do next; nil when there is nothing. To be called until it says so, every turn.
   ///
   /// - Parameters:
-  ///   - now: monotonic milliseconds.
   ///   - isIdle: nothing that was taken is unfinished.
   ///   - startsOver: whether a partition is read from its first record, given the group's offset: for a service that keeps
   ///     a view of the topic and lacks what the group has committed. nil for the others.
@@ -129,7 +128,6 @@ public struct GroupMember: ~Copyable {
   /// - Parameters:
   ///   - each: of one partition at most.
   ///   - isWanted: whether anything is to be taken of a partition; what is not waits in Kafka.
-  /// - Returns: how many.
   public mutating func take(
     into batch: inout KafkaBatch, upTo most: Int, ofEach each: Int = .max,
     where isWanted: (TopicPartition) -> Bool = { _ in true }

@@ -13,7 +13,6 @@ public final class Heartbeat: Sendable {
     last = Atomic(MonotonicClock.milliseconds())
   }
 
-  /// - Parameter now: monotonic milliseconds.
   public func beat(_ now: UInt64) { last.store(now, ordering: .relaxed) }
 
   /// Monotonic milliseconds of the last beat.

@@ -26,8 +26,6 @@ enum Database {
   /// A database that exists, for questions alone: a SQLite file or, if the text is a `postgresql://` URL, a database on a
   /// server. Refuses one of another version, which might answer with what this one does not mean; a SQLite file also if it
   /// gets another version later.
-  ///
-  /// - Parameter busyTimeout: milliseconds to wait for a writer.
   init(reading location: String, busyTimeout: Int32) throws(StoreError) {
     self = try Database(location, isReadOnly: true, busyTimeout: busyTimeout)
     try Migrations.demandCurrent(self)

@@ -55,9 +55,6 @@ extension TokenStore {
   }
 
   /// Removes the oldest receipts from before a time.
-  ///
-  /// - Parameter limit: at most so many.
-  /// - Returns: how many they were.
   public func removeReceipts(before time: Int64, limit: Int) throws(StoreError) -> Int {
     try receipts.remove(before: time, limit: limit)
   }

@@ -10,7 +10,6 @@ final class SQLiteDatabase {
   /// A reader of the tables, which another program may change while it is open (`Database.init(reading:)`).
   var isReader = false
 
-  /// - Parameter isReadOnly: opens an existing database without ever writing to it.
   init(path: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
     var handle: OpaquePointer?
     _ = Self.configuration

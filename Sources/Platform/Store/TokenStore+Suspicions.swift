@@ -69,8 +69,6 @@ extension TokenStore {
 
   /// Removes suspicions whose last answer came before a time, at most `limit`, in the caller's transaction; not those of a
   /// wave that nobody has decided, or that was decided since. Looks at all rows.
-  ///
-  /// - Returns: how many they were.
   public func removeSuspicions(before time: Int64, limit: Int) throws(StoreError) -> Int {
     let remove = try database.prepare(
       """

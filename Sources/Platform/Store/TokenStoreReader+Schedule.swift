@@ -6,8 +6,6 @@ import Schedule
 
 extension TokenStoreReader {
   /// Calls `body` for requests that wait for their time, the next one first; `body` returns false to stop.
-  ///
-  /// - Parameter prefix: the beginning of their keys; empty for all.
   public func forEachScheduled(
     withPrefix prefix: String, _ body: (ScheduledEntry) -> Bool
   ) throws(StoreError) {

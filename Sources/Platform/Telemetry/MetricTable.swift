@@ -50,8 +50,6 @@ public struct MetricRow: Sendable {
   }
 
   /// A gauge of one series, which is the case's number.
-  ///
-  /// - Parameter isMilliseconds: the number is in milliseconds, and the metric in seconds.
   public static func gauge(
     _ name: String, isMilliseconds: Bool = false, merge: MetricMerge = .sum,
     event: (any LogTable)? = nil, _ help: String

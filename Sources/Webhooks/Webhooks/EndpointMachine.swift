@@ -89,9 +89,7 @@ public struct EndpointMachine: Sendable {
 
   /// The next action; nil when there is none. Call it every turn until it returns nil.
   ///
-  /// - Parameters:
-  ///   - now: monotonic milliseconds.
-  ///   - wall: milliseconds since the epoch.
+  /// - Parameter wall: milliseconds since the epoch.
   public mutating func next(now: UInt64, wall: Int64) -> Action? {
     guard !isDraining else { return nil }
     for step in order.indices {
@@ -164,7 +162,5 @@ public struct EndpointMachine: Sendable {
   }
 
   /// Kafka has acknowledged the dead letter of a partition's batch.
-  ///
-  /// - Returns: the completed offsets of the partition.
   public mutating func buried(_ source: Source) -> [Int64] { lanes[source]?.finish() ?? [] }
 }

@@ -73,9 +73,7 @@ struct EventLane: Sendable {
 
   /// True if the batch has been retried for long enough.
   ///
-  /// - Parameters:
-  ///   - outage: since when the endpoint has accepted nothing, in monotonic milliseconds.
-  ///   - isGone: whether the endpoint is disabled.
+  /// - Parameter outage: since when the endpoint has accepted nothing, in monotonic milliseconds.
   func isExpired(outage: UInt64?, isGone: Bool, window: UInt64, now: UInt64, wall: Int64) -> Bool {
     guard let taken = takenAt.first else { return false }
     if let since = firstTriedAt ?? (isGone ? taken : nil), now >= since + window { return true }

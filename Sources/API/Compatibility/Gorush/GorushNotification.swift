@@ -81,8 +81,6 @@ public struct GorushNotification: Sendable {
   }
 
   /// The entries of a body.
-  ///
-  /// - Parameter limit: the most entries allowed.
   public static func all(
     in body: JSONValue, limit: Int
   ) throws(CompatibilityError) -> [GorushNotification] {

@@ -49,8 +49,6 @@ struct PaceTarget: Sendable {
   }
 
   /// Returns the subject: a group without an app is the one of its name that has a pace.
-  ///
-  /// - Parameter paces: The paces that are set.
   func subject(among paces: [PaceSubject: PaceRate]) throws(ServiceFailure) -> PaceSubject {
     if kind == .group, app == nil {
       let meant = paces.keys.filter { $0.kind == .group && $0.name.exact == name.exact }

@@ -171,8 +171,6 @@ final class ReceiptReplayer {
   }
 
   /// Ends the producer.
-  ///
-  /// - Returns: What Kafka has, for the audit.
   func end() -> String { output?.end() ?? "nothing" }
 
   /// - Returns: False if the command is being stopped.

@@ -34,8 +34,6 @@ struct TraceSearch {
   }
 
   /// The topics in search order.
-  ///
-  /// - Parameter lanes: The topics of the lanes.
   private func topics(_ names: TopicNames, lanes: [String]) -> [(String, TraceReader.Content)] {
     var topics: [(String, TraceReader.Content)] = [(names.receipts, .receipts)]
     topics += lanes.map { ($0, .notifications) }

@@ -143,8 +143,6 @@ public struct DedupWindow: Sendable {
   // MARK: Leaving
 
   /// Removes an id whose record was not processed after all. The newest id takes its place in the ring.
-  ///
-  /// - Returns: whether it was in the window.
   @discardableResult
   public mutating func remove(_ id: NotificationID) -> Bool {
     let found = place(of: id, Self.hash(of: id))

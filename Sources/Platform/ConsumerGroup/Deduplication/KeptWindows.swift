@@ -16,8 +16,6 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
     /// True if a log with this end can be the one that the resume position belongs to. If not, it was truncated or its
     /// topic recreated: it is read from its first record, and an id of it in the window would make a notification that
     /// was never sent count as a duplicate.
-    ///
-    /// - Parameter end: the log end offset.
     public func isOfLog(endingAt end: Int64) -> Bool { missing.upperBound <= end }
   }
 
@@ -50,9 +48,7 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
 
   /// Returns the initial state of an assigned partition.
   ///
-  /// - Parameters:
-  ///   - next: its resume position.
-  ///   - capacity: the number of ids in a window.
+  /// - Parameter next: its resume position.
   public mutating func take(_ partition: Partition, next: Int64, capacity: Int) -> Start {
     let tail = max(0, next - Int64(capacity))..<next
     // An offset that went back means that the log was replaced, or is to be processed again.

@@ -73,8 +73,6 @@ public struct NewestStates: Sendable {
   }
 
   /// Notes a push at this log position.
-  ///
-  /// - Parameter push: a part of its `apns-id`; 0 if not needed.
   public mutating func note(_ identity: UInt64, at position: Int64, of push: UInt32 = 0) {
     if let known = find(identity), known.position >= position { return }
     _ = touch(identity, position, push)

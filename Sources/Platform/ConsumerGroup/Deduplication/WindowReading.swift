@@ -39,7 +39,6 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
   private var plan = RebuildPlan<Partition>([])
   private let capacity: Int
 
-  /// - Parameter capacity: the number of ids in a window.
   public init(_ wants: [Want], capacity: Int) {
     self.capacity = capacity
     self.wants = wants

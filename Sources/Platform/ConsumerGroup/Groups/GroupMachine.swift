@@ -358,8 +358,6 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// Takes the start and end offsets of logs: those that `askEnds` requested and that could be determined.
-  ///
-  /// - Returns: the findings to report.
   public mutating func ends(
     _ ends: [Partition: RetentionGaps<Partition>.Ends], now: UInt64
   ) -> [GroupFinding<Partition>] {

@@ -124,8 +124,6 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// The group revokes all partitions.
-  ///
-  /// - Parameter isLost: whether they already belong to other members.
   public mutating func revoked(isLost: Bool, now: UInt64) -> [Step] {
     let deadline = isLost ? now : now + rebalancePatience
     switch state {
@@ -175,9 +173,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
   /// The process must stop, or cannot continue. Call it until the process has left: a rebalance that is under way ends
   /// first.
   ///
-  /// - Parameters:
-  ///   - patience: the time for unfinished records, in milliseconds.
-  ///   - isLost: whether nothing of them may be committed.
+  /// - Parameter isLost: whether nothing of them may be committed.
   public mutating func stop(patience: UInt64, isLost: Bool = false, now: UInt64) -> [Step] {
     switch state {
     case .idle, .waiting, .beginning, .assigned, .away:

@@ -124,13 +124,9 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// True if a commit is unanswered for too long; `due` repeats it.
-  ///
-  /// - Parameter now: monotonic milliseconds.
   public func isUnanswered(now: UInt64) -> Bool { giveUpAt.map { now >= $0 } ?? false }
 
   /// The progress since the last commit, or nothing while one is outstanding; `answered` must follow.
-  ///
-  /// - Parameter now: monotonic milliseconds.
   public mutating func due(now: UInt64) -> [PlannedCommit<Partition>] {
     if let giveUpAt, now < giveUpAt { return [] }
     return everything(now: now)

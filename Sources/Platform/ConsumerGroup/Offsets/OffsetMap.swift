@@ -44,7 +44,6 @@ public enum OffsetMap {
   ///   - partition: the topic and partition number.
   ///   - base: the committed offset.
   ///   - runs: completed ranges at or above it, ascending and separate.
-  ///   - charactersAtMost: the maximum length of the text.
   /// - Returns: nil if there are no runs, or no room for any.
   public static func encode(
     of partition: some CustomStringConvertible, base: Int64, _ runs: [Range<Int64>],
@@ -79,7 +78,6 @@ public enum OffsetMap {
   /// - Parameters:
   ///   - partition: the partition for which the text was committed.
   ///   - base: the offset that was committed with the text.
-  ///   - logEnd: the log end offset, if known.
   public static func decode(
     _ text: [UInt8], of partition: some CustomStringConvertible, base: Int64, logEnd: Int64? = nil
   ) throws(Problem) -> [Range<Int64>] {

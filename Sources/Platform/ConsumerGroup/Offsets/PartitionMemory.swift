@@ -31,10 +31,8 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
   /// Returns the initial state of an assigned partition, and consumes what was remembered of it.
   ///
   /// - Parameters:
-  ///   - takesIDs: whether the `apns-id`s of the partition's records are remembered.
   ///   - committed: the group's committed offset, nil if there is none.
   ///   - map: the completed offsets of the map committed with it.
-  ///   - logStart: the log start offset, if known.
   public mutating func start(
     _ partition: Partition, takesIDs: Bool, committed: Int64?, map: [Range<Int64>],
     logStart: Int64? = nil
@@ -59,8 +57,6 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// Keeps the ids of a partition that was given up.
-  ///
-  /// - Parameter next: the first offset that is not known to be completed.
   public mutating func keep(_ partition: Partition, _ window: DedupWindow, next: Int64) {
     windows.keep(partition, window, next: next)
   }

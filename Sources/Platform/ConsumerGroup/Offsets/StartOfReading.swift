@@ -15,8 +15,6 @@ public struct StartOfReading<Partition: Hashable & Sendable>: Sendable {
   public var wanted: [Partition] { Array(open.keys) }
 
   /// A partition was assigned.
-  ///
-  /// - Parameter committed: the group's committed offset, if any.
   public mutating func begin(_ partition: Partition, committed: Int64?) {
     open[partition] = .some(committed)
   }
