@@ -123,7 +123,6 @@ final class APIFrame {
     }
   }
 
-  /// Resumes waiting requests, and ends those that have waited too long.
   func turn() {
     if !unread.isEmpty {
       // Only one per turn, so that many do not delay others.

@@ -19,7 +19,6 @@ public struct APISettings: DeclaredSettings, Sendable {
   public var lanes = Lanes.standard
 
   @Declared(CommonSettings.payloadRules) public var payloadRules: String
-  /// Whether payloads with mistakes that devices ignore are refused.
   var refusesWarnings: Bool { payloadRules == CommonSettings.refusePayloads }
 
   @Declared(

@@ -10,7 +10,6 @@ import Store
 /// A campaign in the schedule's database, without its request.
 struct StoredCampaign: Sendable {
   let campaign: CampaignRecord
-  /// The key of its record.
   let key: String
   let identity: Int64
   /// The approximate size of its description, in bytes.

@@ -96,7 +96,6 @@ enum CampaignsAPI {
     }
   }
 
-  /// Queries the campaigns whose keys have a prefix.
   private static func ask(
     _ prefix: String,
     then: @escaping @Sendable ([StoredCampaign], APIRequest) throws(Problem) -> APIAction

@@ -65,7 +65,6 @@ enum DevicesAPI {
 
   // MARK: Arguments
 
-  /// The device in the path and the query.
   private static func device(_ request: APIRequest) throws(Problem) -> DeviceKey {
     try Arguments.device(
       request.values[0], app: request.argument("app"), environment: request.argument("environment"))

@@ -34,7 +34,6 @@ final class ItemReader {
   /// The `apns-id` of each token; nil for an invalid token, whose fault is in `tokenProblems`.
   private(set) var apnsIDs: [NotificationID?] = []
   private(set) var tokenProblems: [(index: Int, text: String)] = []
-  /// The mistakes in its payload that devices ignore.
   private(set) var warnings = PayloadWarnings()
 
   init(_ settings: APISettings) { reader = RequestReader(settings) }
@@ -157,7 +156,6 @@ extension RequestReader {
 }
 
 extension PayloadWarnings {
-  /// The warnings in the form of answers.
   var json: JSONValue {
     .array(
       all.map { warning in

@@ -71,7 +71,6 @@ struct KeyRing {
     }
   }
 
-  /// Logs which keys have expired or soon will.
   private mutating func lookAtEnds(_ now: Int64) {
     figures.show(table)
     told = told.filter { name, _ in table.keys.contains { $0.name == name } }

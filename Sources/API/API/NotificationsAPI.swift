@@ -118,7 +118,6 @@ final class NotificationsAPI {
     if submission.outstanding == 0 { finish(submission) }
   }
 
-  /// Sends the answer.
   private func finish(_ submission: Submission) {
     guard !submission.isAnswered else { return release(submission) }
     submission.isAnswered = true
@@ -184,7 +183,6 @@ final class NotificationsAPI {
     api.budget.spend(cost)
   }
 
-  /// Charges the processed requests to the key's rate.
   private func charge(_ submission: Submission) {
     submission.noteEmptyLines()
     api.keys.take(submission.key.key, submission.bill.due(), now: api.now)
@@ -267,7 +265,6 @@ final class NotificationsAPI {
       headers: [KafkaHeader("\(ScheduledRequest.byHeader)", submission.key.key.actor)], tag: tag)
   }
 
-  /// Hands one request to Kafka, or refuses it.
   private func submit(_ submission: Submission, _ range: Range<Int>) {
     submission.bill.requests += 1
     let bytes = UnsafeRawBufferPointer(rebasing: submission.body.buffer.bytes[range])

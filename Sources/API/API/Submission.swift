@@ -18,7 +18,6 @@ final class Submission {
   var verdicts = VerdictLog()
   /// The number of its requests and bytes so far.
   var bill = BodyBill()
-  /// The number of requests acknowledged by Kafka.
   var acknowledged = 0
   /// The last turn in which it was processed, and the work spent in it.
   private var work: (turn: UInt64, cost: Int) = (0, 0)
@@ -27,7 +26,6 @@ final class Submission {
   /// The common status of all refusals; nil if they differ.
   private var refusedStatus: Int?
   private var submitted = 0
-  /// The reason why processing has ended.
   var ending: Problem?
   var isGivenUp = false
   /// The body waits for Kafka, or for its key's rate.
@@ -37,7 +35,6 @@ final class Submission {
   var isAnswered = false
   /// The time at which unacknowledged items are given up (monotonic milliseconds).
   var deadline = UInt64.max
-  /// Its slot among the bodies in progress.
   var slot: Int?
 
   init(

@@ -38,7 +38,6 @@ public struct APIKey: Sendable, Equatable {
     self.campaigns = campaigns
   }
 
-  /// The name of its holder in records.
   public var actor: String { "key \(name)" }
 
   /// - Parameter now: milliseconds since the epoch.

@@ -12,7 +12,6 @@ public struct ItemSplitter: Sendable, Equatable {
     case document
   }
 
-  /// The reason why the body cannot be split any further.
   public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     /// Neither an object nor an array.
     case notADocument

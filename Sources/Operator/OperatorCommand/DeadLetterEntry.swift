@@ -43,7 +43,6 @@ struct DeadLetterEntry {
   var stage: String { letter.stage }
   /// `topic/partition/offset` of the failed record; empty if unknown.
   var origin: String { letter.origin?.description ?? "" }
-  /// The topic of that record.
   var originTopic: String { letter.origin?.topic ?? "" }
 
   var isNotification: Bool { value.map { Envelope.begins($0) } ?? false }

@@ -7,7 +7,6 @@ import JSON
 import ServiceKit
 import Settings
 
-/// Selects the dead letters that a command is about.
 struct DeadLetterFilter: DeclaredSettings, Sendable {
   @Declared(
     .choice(

@@ -71,7 +71,6 @@ public struct CanaryWatch: Sendable {
     due = now
   }
 
-  /// The push that is under way.
   public var pendingID: String? { push?.id }
 
   public func isDue(now: UInt64) -> Bool { push == nil && now >= due }
@@ -85,7 +84,6 @@ public struct CanaryWatch: Sendable {
     due = now + interval
   }
 
-  /// Kafka has the request.
   public mutating func acknowledged() { push?.isAcknowledged = true }
 
   /// A receipt was read; nil if it does not end the push under way. Of a user's devices the first outcome counts.

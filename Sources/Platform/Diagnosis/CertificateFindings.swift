@@ -5,7 +5,6 @@ public struct CertificateFacts: Sendable, Equatable {
   public var path: String
   /// The subject's UID; nil without one.
   public var bundleID: String?
-  /// Topics that the certificate may send to.
   public var topics: [String]
   /// Bundle ids that its list lets it serve.
   public var apps: [String]

@@ -52,7 +52,6 @@ public struct KafkaFacts: Sendable {
   public init(bootstrap: String) { self.bootstrap = bootstrap }
 }
 
-/// The rules.
 public struct KafkaFindings {
   private let facts: KafkaFacts
   private let rights: KafkaRights

@@ -8,7 +8,6 @@ public struct MissingRights: Sendable {
     public let right: String
     /// Kafka's name of its answer; nil when the right is granted.
     public let error: String?
-    /// The command that grants it.
     public let remedy: String
   }
 

@@ -2,7 +2,6 @@
 
 /// What can be known of the reason why Kafka acknowledges nothing, and what is said of it.
 public struct WriteObstacle: Sendable {
-  /// A topic as the cluster describes it.
   public struct Topic: Sendable {
     public var name: String
     /// The cluster's error for it; nil if it has none.
@@ -37,7 +36,6 @@ public struct WriteObstacle: Sendable {
   public var topics: [Topic] = []
   /// A broker that has delayed its answers meanwhile, because a quota is used up.
   public var throttling: Int32?
-  /// The last error of the producer's connections.
   public var lastError: String?
 
   public init() {}

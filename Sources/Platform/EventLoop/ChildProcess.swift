@@ -3,7 +3,6 @@ public import Bytes
 import CLinux
 import Glibc
 
-/// Starts other programs.
 public enum ChildProcess {
   /// Starts a program and returns its process id; the caller reaps it with waitpid(2).
   ///

@@ -4,7 +4,6 @@ import CLinux
 import Glibc
 import Random
 
-/// The answer to one look-up.
 public struct Resolution: Sendable {
   /// The number given with the request.
   public let request: UInt64

@@ -33,9 +33,7 @@ public struct SystemdNotifier: Sendable {
   public func status(_ words: String) {
     send("STATUS=" + words.filter { !$0.isNewline })
   }
-  /// It begins to stop.
   public func stopping() { send("STOPPING=1") }
-  /// It is alive.
   public func watchdog() { send("WATCHDOG=1") }
 
   @discardableResult public func send(_ message: String) -> Bool {

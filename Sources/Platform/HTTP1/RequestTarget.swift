@@ -27,7 +27,6 @@ public struct RequestTarget: Equatable, Sendable {
     self.query = query
   }
 
-  /// The value of the query's first part of that name.
   public func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
 
   /// A name that two parts of the query have.

@@ -100,7 +100,6 @@ private final class ReceivedBody {
   }
 }
 
-/// Finds the route of a request.
 private final class Router: StreamHandler {
   private let routes: [HTTPRoute]
   private let bodyLimit: Int

@@ -84,7 +84,6 @@ public final class KafkaAdmin {
     try topicSizes(timeoutMilliseconds: timeoutMilliseconds).mapValues(\.partitions)
   }
 
-  /// The current number of brokers in the cluster.
   public func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
     try brokers(timeoutMilliseconds: timeoutMilliseconds).count
   }

@@ -156,7 +156,6 @@ struct OutstandingRecords: ~Copyable {
     return index
   }
 
-  /// Frees a slot and returns its tag.
   mutating func remove(_ index: Int) -> UInt {
     wait.answered(slots[index].sequence)
     slots[index].next = free

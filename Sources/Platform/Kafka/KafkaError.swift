@@ -83,14 +83,12 @@ extension KafkaError {
   /// True if the coordinator reports that another process uses this member's instance id.
   public var isFenced: Bool { code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID.rawValue }
 
-  /// True if the cluster's authorizer refused the request.
   public var isOfAuthorization: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED.rawValue
       || code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
       || code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue
   }
 
-  /// True if the authorizer refused access to a consumer group.
   public var isOfGroupAuthorization: Bool {
     code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
   }

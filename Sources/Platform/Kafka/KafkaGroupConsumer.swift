@@ -329,7 +329,6 @@ public final class KafkaGroupConsumer {
   }
 }
 
-/// An offset of one partition to commit, and the metadata beside it.
 public struct CommitRequest: Sendable, Hashable {
   public let partition: TopicPartition
   /// The next offset to read.

@@ -71,13 +71,11 @@ public struct KafkaRecord {
   /// The timestamp as it was written, even if it is out of range.
   public var writtenAt: Int64 { rd_kafka_message_timestamp(message, nil) }
 
-  /// Frees the memory of a kept record.
   public func destroy() { rd_kafka_message_destroy(message) }
 
   /// The topic's name. Allocates a string: not for hot paths.
   public var topic: String { String(cString: rd_kafka_topic_name(topicIdentity)) }
 
-  /// True if the record belongs to the topic of this name.
   public func isOf(_ topic: String) -> Bool {
     topic.withCString { strcmp($0, rd_kafka_topic_name(topicIdentity)) == 0 }
   }

@@ -16,7 +16,6 @@ struct UnansweredWait {
   private var wait: UInt64 = 0
   private var lookedAt: UInt64 = 0
 
-  /// Notes that a record was acknowledged or failed.
   @inline(__always)
   mutating func answered(_ sequence: UInt64) {
     if sequence < next { count -= 1 }

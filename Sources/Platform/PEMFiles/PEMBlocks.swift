@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The PEM blocks of a text, one after the other.
 struct PEMBlocks {
   private static let begin = Array("-----BEGIN ".utf8)
   private static let end = Array("-----END ".utf8)

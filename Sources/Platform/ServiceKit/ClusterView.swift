@@ -75,13 +75,11 @@ public struct ClusterView: Sendable {
     }
   }
 
-  /// The partitions of these topics together.
   public func partitions(of topics: [String]) -> Int {
     topics.reduce(0) { $0 + (partitions[$1] ?? 0) }
   }
 }
 
-/// The wait for the first broker that answers.
 private struct ClusterWait {
   /// The longest time until a stop request is noticed.
   private static let sliceMilliseconds: Int32 = 250

@@ -45,7 +45,6 @@ public final class GroupFigures: MetricSource {
     return figures
   }
 
-  /// The process becomes a member of a group.
   public func join(_ group: String, topics: [String]) {
     state.withLock { ($0.group, $0.topics) = (group, topics) }
   }
@@ -123,7 +122,6 @@ public final class GroupFigures: MetricSource {
 
   // MARK: Commits
 
-  /// A commit goes out.
   public func commitSent(_ offsets: [CommitRequest], now: UInt64) {
     guard !offsets.isEmpty else { return }
     let longest = offsets.reduce(0) { max($0, $1.metadata?.utf8.count ?? 0) }

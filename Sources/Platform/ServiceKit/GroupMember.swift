@@ -8,7 +8,6 @@ public import Kafka
 ///
 /// There is one of it: a question that is asked for each record must not copy its twenty references.
 public struct GroupMember: ~Copyable {
-  /// What the service has to do.
   public enum Task: Equatable {
     /// These partitions are read from now on, unless there are none.
     case begun([TopicPartition])

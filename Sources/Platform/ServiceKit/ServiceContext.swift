@@ -9,7 +9,6 @@ import Telemetry
 public struct ServiceContext: Sendable {
   public let name: String
   public let log: Logger
-  /// Stop and reload requests.
   public let signals: ServiceSignals
   /// The counters that the counters line adds up.
   public let counters: CounterBoard
@@ -118,7 +117,6 @@ public struct ServiceContext: Sendable {
   }
 }
 
-/// The counters of crashes.
 enum CrashCounter: Int, MetricTable {
   case deadlyRecords
 

@@ -15,7 +15,6 @@ public struct SiblingProgram: Sendable {
     self.commands = commands
   }
 
-  /// True if the arguments begin with one of its commands.
   public func hasCommand(_ arguments: [String]) -> Bool {
     commands.contains { arguments.starts(with: $0.name.split(separator: " ").map(String.init)) }
   }

@@ -44,7 +44,6 @@ public struct StatusServer: Sendable {
   }
 }
 
-/// The content of the pages.
 struct StatusPages: Sendable {
   private let context: ServiceContext
   private let process: ProcessMetrics

@@ -50,7 +50,6 @@ public struct TokenSeal: Sendable {
     }
   }
 
-  /// True if tokens are published sealed.
   public var isSealing: Bool { keys != nil }
   /// True if tokens that are not sealed are believed: there is no key, or a fleet is on its way to one.
   public var trustsPlain: Bool { keys?.acceptsPlain ?? true }

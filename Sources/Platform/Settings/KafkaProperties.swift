@@ -16,7 +16,6 @@ public struct KafkaProperties: Sendable, Equatable {
 
   public init() {}
 
-  /// The prefix of a passed-through name.
   public static let prefix = "kafka."
 
   /// `MARTLET_KAFKA_LINGER_MS` is `kafka.linger.ms`; two underscores in a row stand for one in

@@ -8,7 +8,6 @@ public struct Setting: Sendable {
   public enum Kind: Sendable, Equatable {
     /// Any text that is not empty.
     case text
-    /// A whole number within the range.
     case integer(ClosedRange<Int>)
     /// A time span such as `200ms`, `5s`, `15m`, `1h`; the range is in milliseconds.
     case duration(ClosedRange<Int64>)
@@ -16,7 +15,6 @@ public struct Setting: Sendable {
     case bytes(ClosedRange<Int>)
     /// `true` or `false`; as a flag also bare (`--name`) or refused (`--no-name`).
     case boolean
-    /// One of the words.
     case choice([String])
     /// Words separated by commas.
     case list
@@ -77,7 +75,6 @@ public struct Setting: Sendable {
     Setting.environmentPrefix + String(name.map { $0 == "-" ? "_" : $0 }).uppercased()
   }
 
-  /// The prefix of every environment variable of Martlet.
   public static let environmentPrefix = "MARTLET_"
 }
 

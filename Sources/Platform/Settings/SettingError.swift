@@ -2,7 +2,6 @@
 
 public enum SettingSource: Sendable, Equatable, CustomStringConvertible {
   case flag
-  /// The variable's name.
   case environment(String)
   /// A properties file's path and line number, from 1.
   case file(path: String, line: Int)

@@ -15,7 +15,6 @@ public struct SettingValues: Sendable {
   /// Warnings for the operator, although the program can start: variables that are no setting.
   public let warnings: [SettingError]
 
-  /// The value of a setting of the table, with its type.
   public subscript<Value>(key: SettingKey<Value>) -> Value { key.value(of: value(key.name)) }
 
   /// True if the setting was given rather than left at its default.

@@ -53,7 +53,6 @@ public final class SigningKey: Sendable {
     self.init(owning: key)
   }
 
-  /// A new random key.
   public static func generate() throws(SigningError) -> SigningKey {
     guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil) else {
       throw .openSSL("making a key")
@@ -124,7 +123,6 @@ public final class SigningKey: Sendable {
   }
 }
 
-/// The curve of an OpenSSL key.
 enum Curve {
   static func isP256(_ key: OpaquePointer) -> Bool {
     guard EVP_PKEY_get_base_id(key) == EVP_PKEY_EC else { return false }

@@ -3,7 +3,6 @@ public import APNS
 public import Contract
 public import Schedule
 
-/// Some devices of an audience.
 public struct AudiencePage: Equatable, Sendable {
   /// Their tokens as JSON strings with commas between them.
   public var tokens: [UInt8] = []
@@ -79,7 +78,6 @@ public final class AudienceReader {
     database = try Database(reading: location, busyTimeout: 5_000)
   }
 
-  /// The number of devices in an audience now.
   public func count(_ audience: Audience) throws(StoreError) -> Int {
     forget(audience)
     return try database.whileComplete { () throws(StoreError) in try prepare(audience).count }

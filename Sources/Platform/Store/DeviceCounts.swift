@@ -32,7 +32,6 @@ public struct DeviceCounts: Equatable, Sendable {
 }
 
 extension TokenStore {
-  /// The number of devices in each state now.
   public func deviceCounts() throws(StoreError) -> DeviceCounts { try counts.read() }
 }
 

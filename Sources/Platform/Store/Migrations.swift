@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSQLite
 
-/// Brings a database's schema up to date.
 enum Migrations {
   /// The application id in the header of our SQLite files: "MART".
   static let applicationID = 0x4D41_5254

@@ -141,7 +141,6 @@ final class PostgresDatabase {
 
   var isConnected: Bool { PQstatus(raw) == CONNECTION_OK }
 
-  /// Runs statements that return nothing of interest.
   func execute(_ sql: String) throws(StoreError) {
     if !isInTransaction { try restore() }
     guard isPooled, !isInTransaction else { return try send(sql) }
@@ -358,7 +357,6 @@ final class PostgresStatement {
     row = -1
   }
 
-  /// Leaves the rows that are left.
   func reset() {
     PQclear(result)
     result = nil

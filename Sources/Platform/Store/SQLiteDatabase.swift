@@ -49,7 +49,6 @@ final class SQLiteDatabase {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Runs statements that return nothing of interest.
   func execute(_ sql: String) throws(StoreError) {
     guard sqlite3_exec(raw, sql, nil, nil, nil) == SQLITE_OK else {
       throw StoreError(raw, "the database refused \(sql.prefix(60))")
@@ -191,7 +190,6 @@ final class SQLiteStatement {
     sqlite3_stmt_status(raw, SQLITE_STMTSTATUS_REPREPARE, 1)
   }
 
-  /// Leaves the rows that are left.
   func reset() { sqlite3_reset(raw) }
 
   func integer(_ column: Int32) -> Int64? {

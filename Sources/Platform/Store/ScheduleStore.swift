@@ -4,10 +4,8 @@ public import Schedule
 
 /// One entry of the schedule as the database keeps it.
 public struct ScheduledEntry: Equatable, Sendable {
-  /// The key of its record.
   public let key: ExactText
   public let row: ScheduleRow
-  /// The record's value.
   public let value: String
   /// The approximate memory size in bytes.
   public var bytes: Int { key.utf8.count + value.utf8.count + 200 }
@@ -176,7 +174,6 @@ public final class ScheduleStore {
     return try statement.scheduledEntries().first
   }
 
-  /// The campaigns of a partition that are on its topic.
   public func campaigns(_ partition: Int32) throws(StoreError) -> [ScheduledEntry] {
     try due(
       partition, through: ScheduleRow.never, after: ScheduleRow.never - 1, "", limit: .max)

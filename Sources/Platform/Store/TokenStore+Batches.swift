@@ -219,7 +219,6 @@ extension TokenStore {
       isOld: select.integer(SQL.generationColumn) != generation)
   }
 
-  /// Writes what was changed.
   public func write(_ rows: DeviceRows) throws(StoreError) {
     try counts.add(rows.counts)
     let changed = rows.changed

@@ -179,7 +179,6 @@ struct CompletenessStatements {
 }
 
 extension Database {
-  /// Whether the rows of devices are complete.
   func tableState() throws(StoreError) -> TableState {
     let columns = "SELECT generation, complete_at, done, total FROM"
     let row: [Int64?]?

@@ -6,7 +6,6 @@ public import DeviceTokens
 /// Waves of answers that call tokens invalid, and what became of them. They are on no topic: each database has those that
 /// its processes heard.
 extension TokenStore {
-  /// The waves of an app, oldest first.
   public func waves(
     _ app: String, _ environment: Environment
   ) throws(StoreError) -> [BadTokenWave] {
@@ -141,7 +140,6 @@ extension TokenStore {
 }
 
 extension TokenStoreReader {
-  /// All waves, by app, environment and time.
   public func waves() throws(StoreError) -> [HeldWave] {
     try WaveStatements.List(database).read()
   }

@@ -3,13 +3,11 @@ public import APNS
 public import DeviceTokens
 public import Identity
 
-/// A device with what is known of it.
 public struct KnownDevice: Equatable, Sendable {
   public let device: DeviceKey
   public let state: DeviceState
 }
 
-/// Which devices are wanted.
 public struct DeviceFilter: Sendable {
   /// nil: of all apps, in both environments, in every state.
   public var app: String?
@@ -22,7 +20,6 @@ public struct DeviceFilter: Sendable {
     self.word = word
   }
 
-  /// True if a device is wanted.
   public func takes(_ known: KnownDevice) -> Bool {
     app.map { $0 == known.device.app } ?? true
       && environment.map { $0 == known.device.environment } ?? true

@@ -68,7 +68,6 @@ extension TokenStoreReader {
     }
   }
 
-  /// The records of the campaigns.
   public func campaigns() throws(StoreError) -> [ScheduledEntry] {
     var found: [ScheduledEntry] = []
     try forEachCampaign { found.append($0) }

@@ -18,7 +18,6 @@ public final class TokenStoreReader {
     database = try Database(reading: location, busyTimeout: 5_000)
   }
 
-  /// Whether all devices are in the database.
   public func state() throws(StoreError) -> TableState { try database.tableState() }
 
   /// Runs `body`, which looks devices up, and throws unless all devices are in the database before and after it.

@@ -25,7 +25,6 @@ public struct PersonQuestion: Equatable, Sendable {
   }
 }
 
-/// A token that updates an activity.
 public struct ActivityToken: Hashable, Sendable {
   public let device: DeviceKey
   public let user: ExactText
@@ -83,7 +82,6 @@ public final class UsersReader {
     """
   }
 
-  /// Whether all devices are in the database.
   public func state() throws(StoreError) -> TableState { try database.tableState() }
 
   /// The answers, in the order of the questions; the devices of each with the newest registration first. Throws while the

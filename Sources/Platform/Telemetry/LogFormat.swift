@@ -9,7 +9,6 @@ public enum LogFormat: String, Sendable, CaseIterable {
   case json
 }
 
-/// The value of a field of a log line.
 public enum LogValue: Sendable, Equatable {
   case text(String)
   case number(Int)

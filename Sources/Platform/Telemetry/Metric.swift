@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The type of a metric, in Prometheus' words.
 public enum MetricKind: String, Sendable, CaseIterable {
   /// Only grows while the process runs.
   case counter
@@ -62,7 +61,6 @@ public enum MetricValue: Sendable, Equatable {
   case histogram(LatencyCounts)
 }
 
-/// The value of one series of a metric.
 public struct MetricSample: Sendable, Equatable {
   public let metric: Metric
   /// As many as the metric has labels.

@@ -10,7 +10,6 @@ where RawValue == Int {
 }
 
 extension MetricTable {
-  /// The metrics of the table, in the order of its cases.
   public static var all: [Metric] {
     var known: Set<Metric> = []
     return allCases.compactMap(\.row.metric).filter { known.insert($0).inserted }

@@ -11,7 +11,6 @@ public enum MetricText {
     return families.text
   }
 
-  /// A label's value between its quotes.
   static func escaped(label text: String) -> String {
     escaped(text, quotes: true)
   }

@@ -113,7 +113,6 @@ final class EndpointFigures: MetricSource {
   }
 }
 
-/// Counts for one endpoint.
 struct EndpointRecorder {
   private let figures: EndpointFigures
   private let index: Int
@@ -127,7 +126,6 @@ struct EndpointRecorder {
 
   func note(_ body: (inout EndpointFigures.Figures) -> Void) { figures.change(index, body) }
 
-  /// Counts an answered request and its duration.
   func answered(after milliseconds: UInt64) {
     latency.record(Int64(clamping: milliseconds), in: 0)
   }

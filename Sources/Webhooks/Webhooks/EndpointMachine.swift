@@ -68,14 +68,12 @@ public struct EndpointMachine: Sendable {
   public var isIdle: Bool { !lanes.values.contains { $0.isBusy } }
   /// True if the newest answer was not an acceptance.
   public var isFailing: Bool { outage != nil }
-  /// The number of events waiting or in flight.
   public var queued: Int { lanes.values.reduce(0) { $0 + $1.queued } }
   /// When the oldest of them was recorded, in milliseconds since the epoch.
   public var oldest: Int64? { lanes.values.compactMap(\.oldest).min() }
 
   // MARK: Events
 
-  /// True if more of a partition may be read.
   public func hasRoom(_ source: Source) -> Bool {
     !isDraining && lanes[source].map { $0.bytes < laneBytes } ?? false
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Identity
 
-/// An endpoint, and the events that it subscribes to.
 public struct Subscription: Sendable, Equatable {
   /// The name of the endpoint in its consumer group, logs and metrics: letters, digits, `-` and `_`.
   public var name: String

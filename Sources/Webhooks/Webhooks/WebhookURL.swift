@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Checks that a text is a URL to which requests may be sent.
 public enum WebhookURL {
   /// The fault in a URL, as in "url: must begin with https://"; nil if nothing is wrong.
   public static func problem(_ url: String, allowsHTTP: Bool) -> String? {

@@ -33,7 +33,6 @@ struct CampaignName: Sendable {
     self.environment = environment.flatMap { Environment($0) }
   }
 
-  /// Whether this may be the named campaign.
   func isOne(_ key: CampaignKey) -> Bool { key.isOne(name, of: app, environment) }
 
   func one(of campaigns: [CampaignRecord]) throws(ServiceFailure) -> CampaignRecord {

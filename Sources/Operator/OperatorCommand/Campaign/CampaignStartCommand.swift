@@ -49,7 +49,6 @@ enum CampaignStartCommand: Command {
 
   /// The time to wait for the scheduler, in milliseconds.
   private static let patience = 10_000
-  /// The maximum length of a file.
   private static let longest = 1 << 20
 
   static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {

@@ -6,7 +6,6 @@ import Records
 import Schedule
 import Telemetry
 
-/// The state of a campaign for commands and the console.
 struct CampaignStatus: Sendable, Equatable {
   let name: String
   var app = ""

@@ -23,7 +23,6 @@ struct StatusHistory: Equatable {
   /// The points in order of time.
   private var points: [Point] = []
 
-  /// Adds a reading.
   mutating func note(_ status: PipelineStatus) {
     func rate(_ names: [String]) -> Double {
       status.outcomesPerSecond.reduce(0) { names.contains($1.name) ? $0 + $1.value : $0 }

@@ -64,13 +64,11 @@ struct WantedNotifications {
   }
 }
 
-/// The result of a replay from receipts, or of a dry run.
 struct ReceiptReplayResult: Equatable {
   /// The number of notifications by destination topic.
   var sent: [String: Int] = [:]
   /// The number accepted since.
   var delivered = 0
-  /// The number whose expiration has passed.
   var expired = 0
   /// The number whose record is no longer on any lane.
   var missing = 0
@@ -170,7 +168,6 @@ final class ReceiptReplayer {
     if !result.wasStopped { result.missing = wanted.count }
   }
 
-  /// Ends the producer.
   func end() -> String { output?.end() ?? "nothing" }
 
   /// - Returns: False if the command is being stopped.

@@ -127,7 +127,6 @@ struct PipelineStatus: Sendable {
     return groups.map { Count(name: $0.key, value: $0.value.values.max() ?? 0) }
       .filter { $0.value > 0 }.sorted { $0.name < $1.name }
   }
-  /// Connections to APNs by state.
   var connections: [Count] { by("state", of: "martlet_sender_connections") }
   /// Destinations by state; all but `working` are blocked.
   var destinations: [Count] { by("state", of: "martlet_sender_destinations") }
@@ -186,7 +185,6 @@ struct PipelineStatus: Sendable {
   }
   /// The age of the oldest event that each webhook's endpoint has not accepted, in seconds.
   var webhooks: [Count] { highest("endpoint", of: "martlet_webhooks_oldest_event_seconds") }
-  /// The canaries in the order of the pages.
   var canaries: [Canary] {
     pages.flatMap { page in
       page.values("martlet_canary_success").map { series in
@@ -202,7 +200,6 @@ struct PipelineStatus: Sendable {
   var paused: [Count] {
     highest("kind", of: "martlet_sender_paused").filter { $0.value > 0 }
   }
-  /// The number of paces that operators have set.
   var paces: Double { highest("martlet_sender_paces") }
   /// The number of scheduled requests, and how long the oldest one that should have been sent is overdue, in seconds;
   /// nil without a scheduler.

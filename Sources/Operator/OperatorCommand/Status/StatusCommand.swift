@@ -52,7 +52,6 @@ enum StatusCommand: Command {
     }
   }
 
-  /// The first problem, and the number of others.
   private static func problems(_ status: PipelineStatus) -> String {
     let warnings = StatusText.warnings(status).map { $0.dropFirst(2) }
     guard let first = warnings.first else { return "no process is named" }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Telemetry
 
-/// Formats a status for people.
 enum StatusText {
   /// Problems come first; rows without a number are omitted.
   static func lines(_ status: PipelineStatus) -> [String] {
@@ -69,7 +68,6 @@ enum StatusText {
       "\(rate), \(count(status.openRequests)) not finished, the oldest taken \(duration(status.oldestRequest)) old"
   }
 
-  /// The maximum number of lines for campaigns.
   private static let mostCampaigns = 10
 
   private static func campaigns(_ status: PipelineStatus) -> [String] {

@@ -13,7 +13,6 @@ struct TokenObjects {
 
   private let parser = JSONParser()
 
-  /// Parses a line of an export.
   func line(_ bytes: [UInt8]) throws(Problem) -> ImportedToken {
     let object = try object(bytes)
     let known =

@@ -46,7 +46,6 @@ enum TokensShowCommand: Command {
   }
 }
 
-/// Formats a device token for people.
 enum TokenText {
   private static func line(_ name: String, _ text: String) -> String {
     "  " + name + String(repeating: " ", count: max(1, 13 - name.count)) + text

@@ -106,7 +106,6 @@ enum TokensWavesCommand: Command {
   }
 }
 
-/// Formats a wave as one line.
 enum WaveText {
   static func line(_ wave: HeldWave, _ evidence: WaveEvidence) -> String {
     let (from, until) = (

@@ -19,7 +19,6 @@ struct TraceSearch {
 
   private(set) var subject: TraceSubject
   private(set) var hops: [TraceHop] = []
-  /// The number of records read.
   private(set) var looked = 0
 
   init(

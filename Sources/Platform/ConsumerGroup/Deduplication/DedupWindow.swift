@@ -36,7 +36,6 @@ public struct DedupWindow: Sendable {
   public internal(set) var hasForgotten = false
   /// The newest push of each key among the same records.
   public var states: NewestStates
-  /// The maximum number of ids.
   public let capacity: Int
 
   /// - Parameter capacity: the number of ids to remember, 1 … 2³⁰.

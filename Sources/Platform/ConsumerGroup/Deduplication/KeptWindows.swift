@@ -3,7 +3,6 @@
 /// The dedup windows of partitions that this process has given up, kept in case they come back with the next
 /// assignment, as most do: only records that another process read meanwhile must then be read again.
 public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
-  /// The initial state of a partition.
   public struct Start: Sendable {
     /// The known ids.
     public var window: DedupWindow?

@@ -58,7 +58,6 @@ public struct NewestStates: Sendable {
     entries[touch(identity, position, push)].slot = slot
   }
 
-  /// Notes that the push in flight has moved to another slot.
   public mutating func move(_ identity: UInt64, to slot: UInt32) {
     guard count > 0 else { return }
     let place = place(of: identity)
@@ -72,7 +71,6 @@ public struct NewestStates: Sendable {
     if entries[place].slot == slot { entries[place].slot = Self.none }
   }
 
-  /// Notes a push at this log position.
   public mutating func note(_ identity: UInt64, at position: Int64, of push: UInt32 = 0) {
     if let known = find(identity), known.position >= position { return }
     _ = touch(identity, position, push)
@@ -81,7 +79,6 @@ public struct NewestStates: Sendable {
   /// Marks pushes up to this position as possibly unknown.
   public mutating func forget(through position: Int64) { forgotten = max(forgotten, position) }
 
-  /// Merges the entries of another table.
   public mutating func merge(_ other: NewestStates) {
     for entry in other.entries where entry.identity != 0 {
       note(entry.identity, at: entry.position, of: entry.push)

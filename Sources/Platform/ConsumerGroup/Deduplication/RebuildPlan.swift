@@ -6,7 +6,6 @@
 /// response holds a part of each of them, compressed. The newest part of every partition goes first: most duplicates
 /// come soon, and the time may be up before the rest is read.
 public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
-  /// An offset range of one partition.
   public struct Stretch: Sendable, Equatable {
     public var partition: Partition
     public var offsets: Range<Int64>
@@ -14,7 +13,6 @@ public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
     public var isAhead = false
   }
 
-  /// The number of partitions read at a time.
   public static var atATime: Int { 4 }
   /// The divisor of a partition's range that gives the size of its newest part.
   private static var newestPart: Int64 { 10 }

@@ -52,7 +52,6 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
   }
 
   public var isComplete: Bool { tails.isEmpty }
-  /// True if everything readable has been read.
   public var isDone: Bool { plan.isDone }
 
   /// Starts again with the windows that are not complete.
@@ -91,7 +90,6 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
     tails[partition]?.free(id, at: offset)
   }
 
-  /// Notes that a partition cannot be read now.
   public mutating func failed(_ partition: Partition) { plan.failed(partition) }
 
   /// Notes that a range was read to its end.

@@ -7,7 +7,6 @@
 /// drains, then completed offsets are committed, and only then does the assignment change. The owner performs the steps
 /// in order and answers `begin` with `began`, and `drain` or `abandon` with `drained`, once.
 public struct Membership<Partition: Hashable & Sendable>: Sendable {
-  /// The next action of a member.
   public enum Step: Equatable, Sendable {
     /// Start these partitions: at the committed offsets, or at the first record where the log was replaced. The list
     /// may be empty.
@@ -78,7 +77,6 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Questions
 
-  /// True if records may be taken.
   public var isAssigned: Bool {
     if case .assigned = state { true } else { false }
   }
@@ -123,7 +121,6 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     state = isDone ? .assigned(partitions) : .waiting(partitions, at: now + Self.retryInterval)
   }
 
-  /// The group revokes all partitions.
   public mutating func revoked(isLost: Bool, now: UInt64) -> [Step] {
     let deadline = isLost ? now : now + rebalancePatience
     switch state {

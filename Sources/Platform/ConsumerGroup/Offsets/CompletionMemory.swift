@@ -47,7 +47,6 @@ public struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
 
   public init() {}
 
-  /// Notes that a partition was given up.
   public mutating func remember(
     _ partition: Partition, committed: Int64, committable: Int64, completedAbove: [Range<Int64>]
   ) {

@@ -54,7 +54,6 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
     if isFirst { start.begin(partition, committed: committed) }
   }
 
-  /// Notes skipped offsets.
   mutating func jumped(_ partition: Partition, _ offsets: Range<Int64>) {
     gaps.jumped(partition, offsets)
   }

@@ -19,7 +19,6 @@ public struct Source: Hashable, Sendable {
 ///
 /// A partition's ledger starts at the first offset received: librdkafka looks up the committed offset.
 public struct OffsetBook: Sendable {
-  /// The classification of a received offset.
   public enum Arrival: Equatable, Sendable {
     /// The record must be processed, and then completed.
     case new
@@ -116,7 +115,6 @@ public struct OffsetBook: Sendable {
     }
   }
 
-  /// The partitions were given up.
   public mutating func removeAll() {
     epoch = 0
     assigned = []

@@ -3,7 +3,6 @@
 /// The memory of the partitions that a process has given up, most of which come back with the next assignment: their
 /// completed offsets and processed `apns-id`s. Determines the initial state of an assigned partition.
 public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
-  /// The initial state of a partition.
   public struct Start: Sendable {
     public var resume: ResumePoint
     /// True if the point contains more than the group's committed offset and map.

@@ -14,7 +14,6 @@ public struct StartOfReading<Partition: Hashable & Sendable>: Sendable {
   /// The partitions whose ends are needed.
   public var wanted: [Partition] { Array(open.keys) }
 
-  /// A partition was assigned.
   public mutating func begin(_ partition: Partition, committed: Int64?) {
     open[partition] = .some(committed)
   }
@@ -37,6 +36,5 @@ public struct StartOfReading<Partition: Hashable & Sendable>: Sendable {
     return hasProgress || unread == 0 ? nil : unread
   }
 
-  /// The partitions were given up.
   public mutating func removeAll() { self = StartOfReading() }
 }
