@@ -9,7 +9,6 @@ import ServiceKit
 /// rights are checked before every step.
 final class APIFrame {
   private let api: APIContext
-  /// Queries the database; nil without one.
   private let queries: QueryWorker?
   private let routes: [APIRoute]
   /// Open requests with a complete body, by number.

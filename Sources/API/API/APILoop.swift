@@ -21,7 +21,6 @@ final class APILoop: StreamHandler {
   private let notifications: NotificationsAPI
   /// Runs the small resources.
   private let frame: APIFrame
-  /// Queries the database; nil without one.
   private let queries: QueryWorker?
   private let loop: ServiceLoop
   private var watch: ProducerWatch

@@ -19,7 +19,6 @@ final class NotificationsAPI {
 
   init(_ api: APIContext) { self.api = api }
 
-  /// Whether no body is in progress.
   var isEmpty: Bool { submissions.isEmpty }
 
   func began(_ exchange: StreamExchange) -> HTTPResponse? {

@@ -30,7 +30,6 @@ enum PacesAPI {
       ]
     }
 
-  /// The most bytes of a reason.
   static let longestReason = 256
 
   private static func list(_ request: APIRequest) throws(Problem) -> APIAction {

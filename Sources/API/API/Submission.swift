@@ -56,7 +56,6 @@ final class Submission {
 
   func use(_ cost: Int, in turn: UInt64) { work = (turn, used(in: turn) + cost) }
 
-  /// Counts empty lines, too.
   func noteEmptyLines() { bill.emptyLines = body.splitter.emptyLines }
 
   /// Reports its memory and disk usage to the server.

@@ -107,7 +107,6 @@ struct ChannelSettings: DeclaredSettings, Sendable {
     }
   }
 
-  /// Throws if an id cannot be a channel id.
   static func check(channel: String, _ values: SettingValues) throws(SettingErrors) {
     do throws(ChannelID.Problem) { try ChannelID.validate(channel.utf8.span) } catch {
       throw values.error("channel", "\(error)")

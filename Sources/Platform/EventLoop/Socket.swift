@@ -80,7 +80,6 @@ public struct Socket: ~Copyable, Sendable {
   }
 
   public var localAddress: SocketAddress? { address(getsockname) }
-  /// The address of the peer, nil before the connection is up.
   public var peerAddress: SocketAddress? { address(getpeername) }
 
   /// The result of `connecting` once the socket is writable: nil when connected.

@@ -53,7 +53,6 @@ public final class HTTPServer: Sendable {
   }
 }
 
-/// Why a server did not start.
 public struct HTTPServerError: Error, Sendable, CustomStringConvertible {
   public let description: String
 }

@@ -59,7 +59,6 @@ public final class StreamServer {
   let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
   var clients: OpenClients
   var pending: Set<Int> = []
-  /// Monotonic milliseconds of this turn.
   private(set) var now = MonotonicClock.milliseconds()
   private(set) var isStopping = false
   /// Bytes that exchanges hold in memory, by their own account.
@@ -119,7 +118,6 @@ public final class StreamServer {
     atATime = max(1, min(64, connections / 8))
   }
 
-  /// Ends all connections, answered or not.
   deinit {
     for connection in open.values { connection.close() }
     scratch.deallocate()
@@ -146,7 +144,6 @@ public final class StreamServer {
     open.values.reduce(0) { $0 + ($1.exchange?.owner == owner ? $1.exchange?.stored ?? 0 : 0) }
   }
 
-  /// An answer has not left yet.
   public var hasUnsent: Bool { open.values.contains { $0.hasUnsent } }
 
   /// Shows another certificate from the next connection on.

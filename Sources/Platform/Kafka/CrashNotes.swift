@@ -26,7 +26,6 @@ public struct CrashNotes: Sendable {
 
   private var crashes: [RecordKey: Int] = [:]
 
-  /// Creates empty notes.
   public init() {}
 
   /// Parses notes; skips invalid lines and an incomplete last line.

@@ -246,7 +246,6 @@ public final class KafkaAdmin {
 }
 
 extension KafkaError {
-  /// True if a topic could not be created because it already exists.
   public var isTopicAlreadyThere: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS.rawValue
   }

@@ -114,7 +114,6 @@ public struct RefusedRecord: Sendable {
   public let value: [UInt8]?
   public let headers: [KafkaHeader]
 
-  /// The size of key and value, in bytes.
   public var size: Int { (key?.count ?? 0) + (value?.count ?? 0) }
 }
 

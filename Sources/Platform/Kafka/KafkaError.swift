@@ -39,7 +39,6 @@ extension KafkaError {
     KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)
   }
 
-  /// True if the topic or the partition does not exist.
   public var isOfMissingPartition: Bool { DeliveryFailure.isOfPlace(rd_kafka_resp_err_t(code)) }
 
   /// True if a smaller record might be accepted.

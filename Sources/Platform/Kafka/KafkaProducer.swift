@@ -35,7 +35,6 @@ public final class KafkaProducer {
   private let limitRecords: Int
   private let limitBytes: Int
 
-  /// The number of records that are not acknowledged yet.
   public var outstanding: Int { records.count }
   /// The size of their keys and values, in bytes.
   public internal(set) var outstandingBytes = 0

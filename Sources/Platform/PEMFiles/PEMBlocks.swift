@@ -11,7 +11,6 @@ struct PEMBlocks {
 
   init(_ text: [UInt8]) { rest = Self.plain(text)[...] }
 
-  /// The next block; nil after the last one.
   mutating func next() throws(PEMProblem) -> PEMFile.Entry? {
     guard let start = Self.find(Self.begin, in: rest) else {
       try checkBetween(rest)

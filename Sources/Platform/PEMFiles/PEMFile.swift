@@ -69,7 +69,6 @@ public struct PEMFile: Sendable {
     entries = found
   }
 
-  /// True if a content is one DER value, and not PEM.
   public static func isDER(_ content: [UInt8]) -> Bool { DERShape.kind(content[...]) != nil }
 
   /// The certificates in the order of the file, at least one, as DER.

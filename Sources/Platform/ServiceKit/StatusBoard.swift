@@ -15,7 +15,6 @@ public final class Heartbeat: Sendable {
 
   public func beat(_ now: UInt64) { last.store(now, ordering: .relaxed) }
 
-  /// Monotonic milliseconds of the last beat.
   var time: UInt64 { last.load(ordering: .relaxed) }
 }
 
@@ -137,7 +136,6 @@ public final class StatusBoard: Sendable {
     state.withLock { $0.heartbeats }.map { ($0.name, now - min(now, $0.time)) }
   }
 
-  /// The threads that do not turn any more.
   public func stuck(now: UInt64) -> [(thread: String, milliseconds: UInt64)] {
     ages(now: now).filter { $0.milliseconds > Self.patience }
   }

@@ -146,7 +146,6 @@ enum Statement {
   /// Empty where there is none.
   func text(_ column: Int32) -> String { optionalText(column) ?? "" }
 
-  /// nil where there is none.
   func optionalText(_ column: Int32) -> String? {
     switch self {
     case .sqlite(let statement): statement.text(column)

@@ -7,7 +7,6 @@ public struct ScheduledEntry: Equatable, Sendable {
   public let key: ExactText
   public let row: ScheduleRow
   public let value: String
-  /// The approximate memory size in bytes.
   public var bytes: Int { key.utf8.count + value.utf8.count + 200 }
 
   public init(key: ExactText, row: ScheduleRow, value: String) {

@@ -88,7 +88,6 @@ public final class TokenStore {
     if PostgresLocation.isURL(location) { _ = try PostgresLocation(location) }
   }
 
-  /// True if it is a database of a server, and no file.
   public static func isOnServer(_ location: String) -> Bool { PostgresLocation.isURL(location) }
 
   /// True if opening may help later though it failed: a server may come back, and a file that is there be unlocked.

@@ -14,7 +14,6 @@ public struct EndpointMachine: Sendable {
     case bury(Source, WebhookBatch, attempts: Int)
   }
 
-  /// The most requests in flight at once.
   public static let concurrency = 4
 
   private let subscription: Subscription
@@ -66,7 +65,6 @@ public struct EndpointMachine: Sendable {
 
   /// True if nothing is in flight.
   public var isIdle: Bool { !lanes.values.contains { $0.isBusy } }
-  /// True if the newest answer was not an acceptance.
   public var isFailing: Bool { outage != nil }
   public var queued: Int { lanes.values.reduce(0) { $0 + $1.queued } }
   /// When the oldest of them was recorded, in milliseconds since the epoch.

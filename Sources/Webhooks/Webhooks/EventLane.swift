@@ -91,7 +91,6 @@ struct EventLane: Sendable {
 
   mutating func bury() { phase = .burying }
 
-  /// The endpoint did not accept the batch.
   mutating func failed(now: UInt64, random: UInt64) {
     phase = .waiting
     notBefore = now + backoff.failed(random: random)

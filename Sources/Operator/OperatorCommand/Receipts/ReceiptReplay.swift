@@ -113,7 +113,6 @@ final class ReceiptReplayer {
   private let names: TopicNames
   private let filter: ReceiptReplayFilter
   private let parser = JSONParser()
-  /// The producer; nil in a dry run.
   private var output: ReplayProducer?
   private(set) var result = ReceiptReplayResult()
   /// The longest time from the request of a notification to its receipt, in milliseconds.

@@ -92,7 +92,6 @@ struct PipelineStatus: Sendable {
   var ingestedPerSecond: [Count] { perSecond(ingested, "martlet_ingest_tokens_total", "outcome") }
   /// Device tokens of requests by ingest's result, since the processes started.
   var ingested: [Count] { by("outcome", of: "martlet_ingest_tokens_total") }
-  /// Finished notifications per second by outcome.
   var outcomesPerSecond: [Count] {
     perSecond(outcomes, "martlet_sender_notifications_total", "outcome")
   }
@@ -156,7 +155,6 @@ struct PipelineStatus: Sendable {
   }
   /// Records that retention deleted before they were read.
   var lost: Double { sum("martlet_kafka_records_lost_total") }
-  /// Producers whose records Kafka does not accept.
   var producersRefused: Double { sum("martlet_kafka_producers_refused") }
   /// The time that another producer's open transaction has held back consumers, in seconds.
   var heldByTransaction: Double { highest("martlet_kafka_group_held_by_transaction_seconds") }
@@ -166,7 +164,6 @@ struct PipelineStatus: Sendable {
   var invalidTokens: Double? {
     values("martlet_feedback_devices", ["state": "invalid"]).map(\.value).max()
   }
-  /// Processes whose database accepts no transactions.
   var databaseFailing: Double { sum("martlet_feedback_database_failing") }
   /// Changed files that were refused, each with the app that it would remove, if any.
   var refusedReloads: [String] {

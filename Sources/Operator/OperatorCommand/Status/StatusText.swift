@@ -87,7 +87,6 @@ enum StatusText {
     return "none just now; since the processes started \(text(all))"
   }
 
-  /// The row of credentials; nil if there are none.
   private static func credentials(_ status: PipelineStatus) -> String? {
     var parts: [String] = []
     if let age = status.oldestToken { parts.append("oldest provider token \(duration(age))") }
@@ -106,7 +105,6 @@ enum StatusText {
     padded(title, titleWidth) + text
   }
 
-  /// A row of counts; nil if nothing is counted.
   private static func list(
     _ counts: [PipelineStatus.Count], _ text: (Double) -> String
   ) -> String? {

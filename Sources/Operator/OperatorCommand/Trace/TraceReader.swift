@@ -246,6 +246,5 @@ struct TraceReader {
 }
 
 extension JSONValue {
-  /// The number of users that a request is to; nil if there are none.
   fileprivate var users: Int? { self["user"]?.string.map { _ in 1 } ?? self["users"]?.array?.count }
 }

@@ -67,7 +67,6 @@ public struct DedupWindow: Sendable {
     cursor = count
   }
 
-  /// The window's current memory use, in bytes.
   public var memoryBytes: Int {
     ring.count * (MemoryLayout<NotificationID>.size + MemoryLayout<UInt16>.size)
       + table.count * MemoryLayout<Place>.size

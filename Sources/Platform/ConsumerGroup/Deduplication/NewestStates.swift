@@ -64,7 +64,6 @@ public struct NewestStates: Sendable {
     if entries[place].identity != 0 { entries[place].slot = slot }
   }
 
-  /// Notes that a push is no longer in flight.
   public mutating func end(_ identity: UInt64, in slot: UInt32) {
     guard count > 0 else { return }
     let place = place(of: identity)

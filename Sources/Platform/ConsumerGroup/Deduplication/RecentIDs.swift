@@ -30,7 +30,6 @@ public struct RecentIDs: Sendable {
     self.capacity = capacity
   }
 
-  /// The current memory use of the ids, in bytes.
   public var memoryBytes: Int { (taken?.memoryBytes ?? 0) + (inherited?.memoryBytes ?? 0) }
 
   /// Adds a window that was read again; it replaces the one read before.

@@ -123,7 +123,6 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
 
   // MARK: Draining
 
-  /// True until every loop is drained.
   public var isDraining: Bool { draining > 0 }
 
   /// Starts draining the loops.
