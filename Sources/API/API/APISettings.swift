@@ -147,11 +147,7 @@ public struct APISettings: DeclaredSettings, Sendable {
     pushTypes = try PushTypes(values)
     lanes = try Lanes(values)
     for (name, location) in [("database", database), ("schedule-database", scheduleDatabase)] {
-      do throws(StoreError) {
-        if let location { try TokenStore.checkLocation(location) }
-      } catch {
-        throw values.error(name, error.description)
-      }
+      try values.orError(name) { if let location { try TokenStore.checkLocation(location) } }
     }
     guard scheduleDatabase == nil || database != nil else {
       throw SettingErrors("schedule-database", "needs --database")

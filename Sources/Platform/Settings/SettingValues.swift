@@ -31,6 +31,13 @@ public struct SettingValues: Sendable {
     SettingErrors(name, problem, source: source(name))
   }
 
+  /// What some work gives. An error of it is one about this setting.
+  public func orError<Result>(
+    _ name: String, _ work: () throws -> Result
+  ) throws(SettingErrors) -> Result {
+    do { return try work() } catch { throw self.error(name, "\(error)") }
+  }
+
   /// The value as an operator would write it, of a setting that is known by name only; nil without a value.
   public func written(_ name: String) -> String? { value(name)?.text }
 
