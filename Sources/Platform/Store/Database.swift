@@ -83,9 +83,7 @@ enum Database {
 
   /// The first column of the first row.
   func integer(_ sql: String) throws(StoreError) -> Int64? {
-    let statement = try prepare(sql)
-    defer { statement.reset() }
-    return try statement.next() ? statement.integer(0) : nil
+    try prepare(sql).firstInteger()
   }
 
   /// The first column of the first row, as text.
@@ -115,6 +113,13 @@ enum Statement {
     }
   }
 
+  /// Binds parameters in their order.
+  func bindAll(from first: Int32 = 1, _ values: any BoundValue...) { bindAll(from: first, values) }
+
+  func bindAll(from first: Int32 = 1, _ values: [any BoundValue]) {
+    for (index, value) in values.enumerated() { value.bind(to: self, first + Int32(index)) }
+  }
+
   /// Steps to the next row; false at the end, and the statement is ready for new values.
   func next() throws(StoreError) -> Bool {
     switch self {
@@ -126,6 +131,28 @@ enum Statement {
   /// Runs to the end.
   func run() throws(StoreError) {
     while try next() {}
+  }
+
+  /// Runs to the end: how many rows there were.
+  func count() throws(StoreError) -> Int {
+    var count = 0
+    while try next() { count += 1 }
+    return count
+  }
+
+  /// What is made of the rows, without those of which nothing is.
+  func rows<Row>(_ make: (Statement) -> Row?) throws(StoreError) -> [Row] {
+    var rows: [Row] = []
+    while try next() {
+      if let row = make(self) { rows.append(row) }
+    }
+    return rows
+  }
+
+  /// The first column of the first row.
+  func firstInteger() throws(StoreError) -> Int64? {
+    defer { reset() }
+    return try next() ? integer(0) : nil
   }
 
   /// Leaves the rows that are left.
@@ -152,4 +179,21 @@ enum Statement {
     case .postgres(let statement): statement.text(column)
     }
   }
+}
+
+/// The value of a statement's parameter.
+protocol BoundValue {
+  func bind(to statement: Statement, _ index: Int32)
+}
+
+extension String: BoundValue {
+  func bind(to statement: Statement, _ index: Int32) { statement.bind(index, self) }
+}
+
+extension Int64: BoundValue {
+  func bind(to statement: Statement, _ index: Int32) { statement.bind(index, self) }
+}
+
+extension Int: BoundValue {
+  func bind(to statement: Statement, _ index: Int32) { statement.bind(index, Int64(self)) }
 }

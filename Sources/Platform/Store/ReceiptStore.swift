@@ -67,8 +67,7 @@ extension TokenStore {
         INSERT INTO receipt_keeping VALUES (1, ?1, ?2)
         ON CONFLICT (id) DO UPDATE SET retention = excluded.retention
         """)
-      upsert.bind(1, keeping.since)
-      upsert.bind(2, keeping.retention)
+      upsert.bindAll(keeping.since, keeping.retention)
       try upsert.run()
     }
   }
@@ -155,11 +154,8 @@ struct ReceiptStatements {
   }
 
   func remove(before time: Int64, limit: Int) throws(StoreError) -> Int {
-    remove.bind(1, time)
-    remove.bind(2, Int64(limit))
-    var count = 0
-    while try remove.next() { count += 1 }
-    return count
+    remove.bindAll(time, limit)
+    return try remove.count()
   }
 }
 

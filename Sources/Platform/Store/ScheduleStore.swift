@@ -141,11 +141,7 @@ public final class ScheduleStore {
     _ partition: Int32, through: Int64, after due: Int64, _ key: ExactText, limit: Int,
     bytes: Int = .max, areAllMeant: Bool = false
   ) throws(StoreError) -> [ScheduledEntry] {
-    page.bind(1, Int64(partition))
-    page.bind(2, through)
-    page.bind(3, due)
-    page.bind(4, key.text)
-    page.bind(5, Int64(limit))
+    page.bindAll(Int64(partition), through, due, key.text, limit)
     page.bind(6, areAllMeant ? Int64.min : 0)
     if many != nil { page.bind(7, Int64(bytes)) }
     return try page.scheduledEntries(bytes: bytes)
@@ -157,8 +153,7 @@ public final class ScheduleStore {
   {
     let statement = try store.database.prepare(
       "SELECT \(Self.columns) FROM schedule WHERE partition = ?1 AND at > ?2 AND cancelled = 0")
-    statement.bind(1, Int64(partition))
-    statement.bind(2, time)
+    statement.bindAll(Int64(partition), time)
     return try statement.scheduledEntries()
   }
 
@@ -181,8 +176,7 @@ public final class ScheduleStore {
   /// The next offset of a partition that is not reflected; nil if nothing was ever read of it.
   public func position(_ partition: Int32) throws(StoreError) -> Int64? {
     selectPosition.bind(1, Int64(partition))
-    defer { selectPosition.reset() }
-    return try selectPosition.next() ? selectPosition.integer(0) : nil
+    return try selectPosition.firstInteger()
   }
 
   /// Notes how far a partition is reflected, in the transaction that applied its records.
@@ -226,16 +220,13 @@ public final class ScheduleStore {
       SELECT \(Self.columns) FROM schedule
       WHERE partition = ?1 AND record_offset < 0 AND key > ?2 ORDER BY key LIMIT ?3
       """)
-    statement.bind(1, Int64(partition))
-    statement.bind(2, key.text)
-    statement.bind(3, Int64(limit))
+    statement.bindAll(Int64(partition), key.text, limit)
     return try statement.scheduledEntries()
   }
 
   /// What was to be written to a partition's topic again stands in another partition now.
   public func removeUnwritten(_ partition: Int32, _ key: ExactText) throws(StoreError) {
-    deleteUnwritten.bind(1, Int64(partition))
-    deleteUnwritten.bind(2, key.text)
+    deleteUnwritten.bindAll(Int64(partition), key.text)
     try deleteUnwritten.run()
   }
 
@@ -243,13 +234,7 @@ public final class ScheduleStore {
   public func partitions() throws(StoreError) -> [Int32] {
     let statement = try store.database.prepare(
       "SELECT partition FROM schedule_positions ORDER BY partition")
-    var partitions: [Int32] = []
-    while try statement.next() {
-      if let number = statement.integer(0).flatMap({ Int32(exactly: $0) }) {
-        partitions.append(number)
-      }
-    }
-    return partitions
+    return try statement.rows { $0.integer(0).flatMap { Int32(exactly: $0) } }
   }
 
   /// Forgets a partition that its topic does not have any more, once nothing of it is left.

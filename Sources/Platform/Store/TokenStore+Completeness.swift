@@ -146,11 +146,11 @@ struct CompletenessStatements {
   }
 
   /// 1 as long as nothing was read.
-  func generation() throws(StoreError) -> Int64 { try integer(selectGeneration) ?? 1 }
+  func generation() throws(StoreError) -> Int64 { try selectGeneration.firstInteger() ?? 1 }
 
-  func followedAt() throws(StoreError) -> Int64? { try integer(selectFollowed) }
+  func followedAt() throws(StoreError) -> Int64? { try selectFollowed.firstInteger() }
 
-  func hasOldRows() throws(StoreError) -> Bool { try integer(selectOld) ?? 0 != 0 }
+  func hasOldRows() throws(StoreError) -> Bool { try selectOld.firstInteger() ?? 0 != 0 }
 
   func setComplete(at time: Int64) throws(StoreError) {
     complete.bind(1, time)
@@ -171,11 +171,6 @@ struct CompletenessStatements {
   }
 
   func noteOldRowsGone() throws(StoreError) { try swept.run() }
-
-  private func integer(_ statement: Statement) throws(StoreError) -> Int64? {
-    defer { statement.reset() }
-    return try statement.next() ? statement.integer(0) : nil
-  }
 }
 
 extension Database {

@@ -213,11 +213,7 @@ public final class TokenStore {
   public func refutedMarks(after device: DeviceKey?, limit: Int) throws(StoreError) -> [DeviceKey] {
     refuted.bind(after: device)
     refuted.bind(4, Int64(limit))
-    var devices: [DeviceKey] = []
-    while try refuted.next() {
-      if let identity = refuted.identity { devices.append(identity) }
-    }
-    return devices
+    return try refuted.rows { $0.identity }
   }
 
   // MARK: What of the topics is in it
@@ -242,11 +238,8 @@ public final class TokenStore {
     _ topic: String, _ partition: Int32, _ position: ChangelogPosition
   ) throws(StoreError) {
     guard let anchor = position.anchor else { return }
-    upsertPosition.bind(1, topic)
-    upsertPosition.bind(2, Int64(partition))
-    upsertPosition.bind(3, anchor.offset)
-    upsertPosition.bind(4, anchor.timestamp)
-    upsertPosition.bind(5, anchor.keyHash)
+    upsertPosition.bindAll(
+      topic, Int64(partition), anchor.offset, anchor.timestamp, anchor.keyHash)
     try upsertPosition.run()
   }
 

@@ -47,13 +47,10 @@ public final class TokenStoreReader {
       """)
     statement.bind(after: device)
     statement.bind(4, Int64(limit))
-    var devices: [InvalidDevice] = []
-    while try statement.next() {
-      guard let device = statement.identity else { continue }
-      devices.append(
-        InvalidDevice(
-          device: device, since: statement.time(3) ?? 0, reason: statement.text(4)))
+    return try statement.rows { row in
+      row.identity.map {
+        InvalidDevice(device: $0, since: row.time(3) ?? 0, reason: row.text(4))
+      }
     }
-    return devices
   }
 }

@@ -116,17 +116,14 @@ public final class UsersReader {
   /// - Parameter time: milliseconds since the epoch.
   public func activityTokens(after time: Int64, limit: Int) throws(StoreError) -> [ActivityToken] {
     let statement = try activityStatement()
-    statement.bind(1, time)
-    statement.bind(2, Int64(limit))
-    var tokens: [ActivityToken] = []
-    while try statement.next() {
-      guard let device = statement.identity else { continue }
-      tokens.append(
+    statement.bindAll(time, limit)
+    return try statement.rows { row in
+      row.identity.map {
         ActivityToken(
-          device: device, user: statement.text(3).exact, activity: statement.text(4).exact,
-          registeredAt: statement.integer(5) ?? 0))
+          device: $0, user: row.text(3).exact, activity: row.text(4).exact,
+          registeredAt: row.integer(5) ?? 0)
+      }
     }
-    return tokens
   }
 
   private func activityStatement() throws(StoreError) -> Statement {
