@@ -161,8 +161,6 @@ final class APILoop: StreamHandler {
     }
   }
 
-  // MARK: StreamHandler
-
   func began(_ exchange: StreamExchange) -> HTTPResponse? {
     exchange.path == NotificationsAPI.path ? notifications.began(exchange) : frame.began(exchange)
   }

@@ -128,8 +128,6 @@ final class ItemReader {
     }
   }
 
-  // MARK: Ids
-
   private func newID(_ idempotencyKey: String?, _ number: Int, _ isOnly: Bool) -> String {
     if let idempotencyKey { return isOnly ? idempotencyKey : "\(idempotencyKey)/\(number)" }
     return "\(NotificationID(version4: ids.next(), ids.next()))"

@@ -163,8 +163,6 @@ final class NotificationsAPI {
     submissions.remove(slot)
   }
 
-  // MARK: From the bytes of a body to records
-
   /// Whether to continue with a body now: this turn has room for it, Kafka accepts records, and the key's rate allows
   /// it.
   private func mayGoOn(_ submission: Submission) -> Bool {

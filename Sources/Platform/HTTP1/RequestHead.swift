@@ -69,8 +69,6 @@ public struct RequestHead: Equatable, Sendable {
     one == other || (one | 0x20 == other | 0x20 && (one | 0x20) &- 0x61 < 26)
   }
 
-  // MARK: Fields
-
   /// A field's line, without its end; also one of a chunked body's trailer.
   static func field(_ line: Span<UInt8>) throws(RequestProblem) -> (name: String, value: String) {
     guard line[0] != 0x20, line[0] != 0x09 else { throw .malformed("a folded field") }

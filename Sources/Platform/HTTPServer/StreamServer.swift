@@ -176,8 +176,6 @@ public final class StreamServer {
     listener = nil
   }
 
-  // MARK: Connections
-
   private func work(_ id: Int, _ body: (ServerConnection) -> Void) {
     pending.remove(id)
     guard let connection = open[id] else { return }

@@ -46,8 +46,6 @@ struct EventLane: Sendable {
     bytes += new.reduce(0) { $0 + $1.text.count }
   }
 
-  // MARK: The batch
-
   /// True if a batch is waiting for its turn; forms one when it is time.
   ///
   /// - Parameter isFull: whether no more events are read, so that waiting for more is pointless.

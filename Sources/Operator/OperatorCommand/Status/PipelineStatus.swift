@@ -208,8 +208,6 @@ struct PipelineStatus: Sendable {
   /// The number of campaigns that the pages omit.
   var unlistedCampaigns: Double { sum("martlet_scheduler_campaigns_unlisted") }
 
-  // MARK: Over all processes
-
   private func values(_ name: String, _ labels: [String: String] = [:]) -> [MetricPage.Series] {
     pages.flatMap { $0.values(name, labels) }
   }

@@ -96,8 +96,6 @@ enum StatusText {
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 
-  // MARK: Words
-
   /// The width of a row's title, including the space before the text.
   static let titleWidth = 13
 

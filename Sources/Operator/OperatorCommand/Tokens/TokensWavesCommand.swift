@@ -60,8 +60,6 @@ enum TokensWavesCommand: Command {
     }
   }
 
-  // MARK: Decisions
-
   private static func decide(
     _ settings: Settings, _ context: ServiceContext
   ) throws(ServiceFailure) {

@@ -52,8 +52,6 @@ struct TraceReader {
     subject.isNamed(in: record.key) || subject.isNamed(in: record.value)
   }
 
-  // MARK: Each topic
-
   private func request(
     _ record: ShownRecord, _ place: String, _ subject: TraceSubject
   ) -> TraceHop? {

@@ -92,8 +92,6 @@ public struct NewestStates: Sendable {
     return states
   }
 
-  // MARK: Places
-
   /// Returns the entry of an identity, updated to this position.
   private mutating func touch(_ identity: UInt64, _ position: Int64, _ push: UInt32) -> Int {
     if (count + 1) * 2 > entries.count { grow() }
