@@ -12,8 +12,6 @@ public struct TopicListing: Sendable {
   public var sizes: [String: TopicSize] = [:]
   public var errors: [String: KafkaError] = [:]
 
-  public init() {}
-
   /// The topics that this user is not authorized to see, with the authorizer's error.
   public var hidden: [String: KafkaError] { errors.filter { $0.value.isOfAuthorization } }
 

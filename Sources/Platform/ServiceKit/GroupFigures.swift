@@ -33,8 +33,6 @@ public final class GroupFigures: MetricSource {
   private let state = Mutex(State())
   private let commits = LatencyCells(GroupMetrics.commit, [[]])
 
-  public init() {}
-
   /// Figures of another group that the process is in; they follow the same topics.
   func further() -> GroupFigures {
     let figures = GroupFigures()

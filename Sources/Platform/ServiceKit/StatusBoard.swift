@@ -68,8 +68,6 @@ public final class StatusBoard: Sendable {
 
   private let state = Mutex(State())
 
-  public init() {}
-
   /// A thread that turns at least every second begins.
   public func heartbeat(_ name: String) -> Heartbeat {
     let heartbeat = Heartbeat(name)

@@ -63,6 +63,4 @@ public struct BatchLimits: Sendable, Equatable {
   public var bytes = 256 << 10
   /// In milliseconds.
   public var linger: UInt64 = 1_000
-
-  public init() {}
 }

@@ -26,8 +26,6 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
 
   private var entries: [Partition: Entry] = [:]
 
-  public init() {}
-
   public var count: Int { entries.count }
 
   /// Keeps the window of a partition that was given up.

@@ -58,8 +58,6 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
   /// The partitions whose last commit was refused; it is repeated until it succeeds.
   public private(set) var refusedPartitions: Set<Partition> = []
 
-  public init() {}
-
   /// Notes that a partition was assigned.
   ///
   /// - Parameters:

@@ -28,8 +28,6 @@ public struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
   /// One past the highest offset counted as lost.
   private var counted: [Partition: Int64] = [:]
 
-  public init() {}
-
   public var isCurious: Bool { !questions.isEmpty }
 
   public mutating func begin(_ partition: Partition, at expected: Int64) {

@@ -9,8 +9,6 @@ public struct StartOfReading<Partition: Hashable & Sendable>: Sendable {
   /// True if some partition resumes above its first record.
   private var hasProgress = false
 
-  public init() {}
-
   /// The partitions whose ends are needed.
   public var wanted: [Partition] { Array(open.keys) }
 
