@@ -113,8 +113,7 @@ extension File {
     if try FileExposure(path).isChangeable {
       return "\(path) can be changed by others: chmod go-w \(path)"
     }
-    let end = path.lastIndex(of: "/")
-    let folder = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let folder = parent(of: path)
     guard try FileExposure(folder).isOpenFolder(in: ownGroups) else { return nil }
     return
       "the folder \(folder) can be changed by others, who could replace \(path): chmod go-w \(folder)"

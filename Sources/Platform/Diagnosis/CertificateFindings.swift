@@ -35,9 +35,8 @@ public enum CertificateFindings {
 
   /// - Parameter now: seconds since the epoch.
   public static func all(_ certificate: CertificateFacts, now: Int64) -> [Finding] {
-    let wrong = [expiry(certificate, now), marks(certificate), topics(certificate)].compactMap {
-      $0
-    }
+    let findings = [expiry(certificate, now), marks(certificate), topics(certificate)]
+    let wrong = findings.compactMap(\.self)
     guard wrong.isEmpty else { return wrong }
     let days = (certificate.expiresAt - now) / 86_400
     let environments =

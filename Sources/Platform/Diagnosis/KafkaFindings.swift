@@ -215,7 +215,7 @@ public struct KafkaFindings {
   ) -> Finding {
     .error(
       subject, place, "this user may not \(verb) it\(needs(resource, verb))",
-      remedy: grant(resource))
+      remedy: rights.command(for: resource, user: principal))
   }
 
   /// The right by its name.
@@ -228,9 +228,5 @@ public struct KafkaFindings {
       }
     }
     return ": needs \(operations.map(\.rawValue).joined(separator: " and ")) on \(resource.words)"
-  }
-
-  private func grant(_ resource: KafkaRight.Resource) -> String {
-    rights.command(for: resource, user: principal)
   }
 }

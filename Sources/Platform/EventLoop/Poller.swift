@@ -28,12 +28,10 @@ public struct ReadyEvent: Sendable, Equatable {
 
 /// Waits for descriptors (epoll(7), level-triggered). Owned by one thread.
 public final class Poller {
-  private let fd: Int32
+  /// The epoll descriptor, for another poller: readable while something is ready here.
+  public let fd: Int32
   private let slots: UnsafeMutablePointer<epoll_event>
   private let capacity: Int32
-
-  /// The epoll descriptor, for another poller: readable while something is ready here.
-  public var descriptor: Int32 { fd }
 
   /// A poller that reports at most `capacity` descriptors a turn; the rest come next turn.
   public init(capacity: Int = 256) throws(SystemError) {

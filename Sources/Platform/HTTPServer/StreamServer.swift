@@ -124,7 +124,7 @@ public final class StreamServer {
   }
 
   /// The descriptor to watch for reading; then comes a `turn`.
-  public var fd: Int32 { poller.descriptor }
+  public var fd: Int32 { poller.fd }
 
   /// Milliseconds after which a `turn` is due without any event; nil if none is.
   public var timeout: Int32? {
