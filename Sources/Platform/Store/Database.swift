@@ -15,14 +15,6 @@ enum Database {
     }
   }
 
-  /// A SQLite file.
-  ///
-  /// - Parameter isReadOnly: opens an existing database without ever writing to it.
-  init(path: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
-    self = .sqlite(
-      try SQLiteDatabase(path: path, isReadOnly: isReadOnly, busyTimeout: busyTimeout))
-  }
-
   /// A database that exists, for questions alone: a SQLite file or, if the text is a `postgresql://` URL, a database on a
   /// server. Refuses one of another version, which might answer with what this one does not mean; a SQLite file also if it
   /// gets another version later.
@@ -34,10 +26,13 @@ enum Database {
 
   /// A SQLite file or, if the text is a `postgresql://` URL, a database on a server.
   ///
-  /// - Parameter busyTimeout: milliseconds to wait for another writer.
+  /// - Parameters:
+  ///   - isReadOnly: opens an existing database without ever writing to it.
+  ///   - busyTimeout: milliseconds to wait for another writer.
   init(_ location: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
     guard PostgresLocation.isURL(location) else {
-      self = try Database(path: location, isReadOnly: isReadOnly, busyTimeout: busyTimeout)
+      self = .sqlite(
+        try SQLiteDatabase(path: location, isReadOnly: isReadOnly, busyTimeout: busyTimeout))
       return
     }
     self = .postgres(

@@ -56,7 +56,8 @@ extension TokenStore {
 
   /// Removes the oldest receipts from before a time.
   public func removeReceipts(before time: Int64, limit: Int) throws(StoreError) -> Int {
-    try receipts.remove(before: time, limit: limit)
+    receipts.remove.bindAll(time, limit)
+    return try receipts.remove.count()
   }
 
   /// Notes for readers that receipts are kept.
@@ -73,7 +74,9 @@ extension TokenStore {
   }
 
   /// The note about receipts; nil: they are not kept.
-  public func receiptKeeping() throws(StoreError) -> ReceiptKeeping? { try receipts.keeping() }
+  public func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
+    try receipts.selectKeeping.receiptKeeping()
+  }
 
   /// Notes that receipts are no longer kept, if none is left, in the caller's transaction.
   public func endReceiptKeeping() throws(StoreError) {
@@ -84,8 +87,8 @@ extension TokenStore {
 
 struct ReceiptStatements {
   private let insert: Statement
-  private let remove: Statement
-  private let selectKeeping: Statement
+  let remove: Statement
+  let selectKeeping: Statement
   /// With PostgreSQL many at once.
   private let isMany: Bool
 
@@ -119,8 +122,6 @@ struct ReceiptStatements {
 
   static let keepingSQL = "SELECT since, retention FROM receipt_keeping"
 
-  func keeping() throws(StoreError) -> ReceiptKeeping? { try selectKeeping.receiptKeeping() }
-
   func insert(_ receipts: [KeptReceipt]) throws(StoreError) {
     if isMany { return try insertMany(receipts) }
     for receipt in receipts {
@@ -151,11 +152,6 @@ struct ReceiptStatements {
     }
     columns.bind(to: insert)
     try insert.run()
-  }
-
-  func remove(before time: Int64, limit: Int) throws(StoreError) -> Int {
-    remove.bindAll(time, limit)
-    return try remove.count()
   }
 }
 

@@ -360,20 +360,17 @@ private struct ManyScheduled {
 
   func put(_ partition: Int32, _ entries: [ScheduledEntry]) throws(StoreError) {
     bind(upsert, partition, entries.map(\.key))
-    var numbers = [PostgresArray](repeating: PostgresArray(), count: 4)
-    var values = PostgresArray()
+    var rows = PostgresColumns(count: 5)
     for entry in entries {
       let columns = entry.row.kind.columns
-      numbers[0].append(entry.row.offset)
-      numbers[1].append(columns.due)
-      numbers[2].append(columns.at)
-      numbers[3].append(columns.cancelled)
-      values.append(entry.value)
+      rows.append(entry.row.offset)
+      rows.append(columns.due)
+      rows.append(columns.at)
+      rows.append(columns.cancelled)
+      rows.append(entry.value)
+      rows.endLine()
     }
-    for (index, column) in numbers.enumerated() {
-      upsert.bind(Int32(index + 3), column.literal)
-    }
-    upsert.bind(7, values.literal)
+    rows.bind(to: .postgres(upsert), from: 3)
     try Statement.postgres(upsert).run()
   }
 

@@ -153,8 +153,7 @@ struct KnownRows {
 
   /// Drops the rows if another connection has written since; to be called in the transaction that uses them.
   mutating func check() throws(StoreError) {
-    defer { dataVersion.reset() }
-    let version = try dataVersion.next() ? dataVersion.integer(0) : nil
+    let version = try dataVersion.firstInteger()
     if version != self.version || version == nil { forget() }
     self.version = version
   }

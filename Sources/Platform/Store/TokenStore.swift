@@ -97,8 +97,9 @@ public final class TokenStore {
 
   private static let cacheKilobytes = 8_192
   private static let checkpointPages = 8_000
-  /// The write-ahead log is cut to this many bytes when it is begun anew.
-  static let longestLog = 64 << 20
+  /// The write-ahead log is cut to this many bytes when it is begun anew. One that is longer is to be cut as soon as
+  /// possible.
+  public static let longLog = 64 << 20
 
   /// Switches to a write-ahead log, which the file remembers.
   ///
@@ -125,7 +126,7 @@ public final class TokenStore {
     try database.execute(
       """
       PRAGMA synchronous = FULL; PRAGMA cache_size = -\(cacheKilobytes);
-      PRAGMA wal_autocheckpoint = \(checkpointPages); PRAGMA journal_size_limit = \(longestLog);
+      PRAGMA wal_autocheckpoint = \(checkpointPages); PRAGMA journal_size_limit = \(longLog);
       PRAGMA secure_delete = ON
       """)
     return mode
