@@ -58,14 +58,10 @@ final class ItemReader {
         } else {
           .malformed("\(error)", field: error.field?.name)
         }
-      return .failure(Refusal(problem: problem, id: refusedID))
+      // Without its escapes.
+      let id = reader.refusedIDText
+      return .failure(Refusal(problem: problem, id: id.isEmpty ? nil : id))
     }
-  }
-
-  /// The id of the request that was just refused, without its escapes; nil for none.
-  private var refusedID: String? {
-    let text = reader.refusedIDText
-    return text.isEmpty ? nil : text
   }
 
   /// Reads a request and adds an id if it has none: a scheduled request needs one.

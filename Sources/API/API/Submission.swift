@@ -76,11 +76,8 @@ final class Submission {
   // MARK: Verdicts
 
   private func separate() {
-    switch body.shape {
-    case .single: break
-    case .array: verdicts.append(verdicts.count == 0 ? UInt8(ascii: "[") : UInt8(ascii: ","))
-    case .lines: break
-    }
+    guard body.shape == .array else { return }
+    verdicts.append(verdicts.count == 0 ? UInt8(ascii: "[") : UInt8(ascii: ","))
   }
 
   private func endVerdict() {

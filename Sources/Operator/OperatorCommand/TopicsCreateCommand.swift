@@ -50,8 +50,9 @@ enum TopicsCreateCommand: Command {
     try orFail {
       try create(settings, cluster.admin)
       let brokers = try cluster.admin.brokers(timeoutMilliseconds: 10_000)
-      let wait = TopicSpread(cluster.configuration, brokers, settings.topics.map(\.name))
-      if let lacking = wait.wait(timeLimit: TimeLimit(milliseconds: 10_000)) {
+      let spread = TopicSpread(
+        configuration: cluster.configuration, brokers: brokers, topics: settings.topics.map(\.name))
+      if let lacking = spread.wait(timeLimit: TimeLimit(milliseconds: 10_000)) {
         throw ServiceFailure("not every broker has the topics yet: \(lacking)")
       }
     }

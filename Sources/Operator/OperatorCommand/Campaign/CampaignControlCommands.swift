@@ -65,7 +65,7 @@ struct CampaignTarget: Sendable {
     let cluster = try topic.cluster(context)
     let lookup = try CampaignLookup(database: database, topic.names.schedule, cluster, context)
     guard let name else { return try askAll(request, lookup, cluster, context) }
-    let campaign = try name.one(of: lookup.campaigns(named: name.name))
+    let campaign = try name.one(of: lookup.campaigns(named: name.name).map { ($0.key, $0) })
     let state = campaign.progress.state
     if request == .cancelled, state == .cancelled {
       StandardOutput.line("\(Self.text(campaign)): it is cancelled already")

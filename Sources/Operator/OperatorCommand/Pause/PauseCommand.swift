@@ -53,8 +53,7 @@ enum PauseCommand: Command {
     let cluster = try topic.cluster(context)
     try topic.write(subject.key, .init(key: "paused", value: true), reason: reason, cluster)
     Audit.note("pause", subject.key, context)
-    let isPaused = try topic.isPaused(subject, cluster, context)
-    guard isPaused else {
+    guard try topic.isPaused(subject, cluster, context) else {
       throw ServiceFailure("\(subject.key) is not paused: somebody has resumed it meanwhile")
     }
     StandardOutput.line("paused \(subject.key)")

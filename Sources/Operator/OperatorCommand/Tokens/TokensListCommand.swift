@@ -90,12 +90,10 @@ enum TokensListCommand: Command {
       return String(decoding: JSONValue.object(known.exported).text, as: UTF8.self)
     }
     let sign = settings.user == nil ? "" : signOfLife(known.state, now: WallClock.milliseconds())
-    return TerminalText.plain(line(known) + sign)
-  }
-
-  private static func line(_ known: KnownDevice) -> String {
-    "\(known.device.token)  \(known.device.app)  \(known.device.environment)"
-      + "  \(TokenText.state(known.state))"
+    let device = known.device
+    return TerminalText.plain(
+      "\(device.token)  \(device.app)  \(device.environment)  \(TokenText.state(known.state))\(sign)"
+    )
   }
 
   /// The purpose of a user's token, and the time since it was registered, which is its last sign of life.

@@ -98,12 +98,10 @@ enum TokensReviveCommand: Command {
       if let refused = taken.refused.first { throw ServiceFailure("\(refused.error)") }
     }
     for (index, known) in invalid.enumerated() {
-      let key = DeviceKey(
-        token: known.device.token, app: known.device.app, environment: known.device.environment)
       // APNs' clock may be ahead of ours: the registration must be later than APNs' time in any case.
       let time = max(now, known.state.mark?.aliveFrom ?? now)
       let record = DeviceRecord(
-        device: key, event: .registered(at: time), details: known.state.details)
+        device: known.device, event: .registered(at: time), details: known.state.details)
       while try !orFail({ try output.produce(record, line: index) }) {
         output.flush()
         try drain()
