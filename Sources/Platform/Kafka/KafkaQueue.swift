@@ -31,8 +31,7 @@ public final class KafkaQueue: @unchecked Sendable {
     self.wakeup = wakeup
     self.fetching = fetching
     refill = fetching?.makeMark()
-    var one: UInt64 = 1
-    rd_kafka_queue_io_event_enable(queue, wakeup.fd, &one, MemoryLayout<UInt64>.size)
+    KafkaClient.enableWakeup(of: queue, wakeup)
   }
 
   deinit {

@@ -92,24 +92,20 @@ public struct KafkaRecord {
   }
 
   /// The last header of this name; nil if there is none. Copies: not for hot paths.
-  public func header(named name: String) -> [UInt8]? {
-    guard let headers = rawHeaders else { return nil }
-    var bytes: UnsafeRawPointer?
-    var count = 0
-    guard rd_kafka_header_get_last(headers, name, &bytes, &count) == RD_KAFKA_RESP_ERR_NO_ERROR
-    else { return nil }
-    return Array(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count))
-  }
+  public func header(named name: String) -> [UInt8]? { lastHeader(name).map { Array($0) } }
 
   /// The bytes of the last header of this name, valid as long as the record; nil without one. Does not copy: a record
   /// without headers costs one call.
   public func headerBytes(named name: StaticString) -> UnsafeRawBufferPointer? {
+    // A static string ends with NUL.
+    lastHeader(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self))
+  }
+
+  private func lastHeader(_ name: UnsafePointer<CChar>) -> UnsafeRawBufferPointer? {
     guard let headers = rawHeaders else { return nil }
     var bytes: UnsafeRawPointer?
     var count = 0
-    // A static string ends with NUL.
-    let text = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
-    let code = rd_kafka_header_get_last(headers, text, &bytes, &count)
+    let code = rd_kafka_header_get_last(headers, name, &bytes, &count)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
     return UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count)
   }
@@ -119,11 +115,7 @@ public struct KafkaRecord {
     rawHeaders.map { [KafkaHeader]($0) } ?? []
   }
 
-  private var rawHeaders: OpaquePointer? {
-    var headers: OpaquePointer?
-    let code = rd_kafka_message_headers(message, &headers)
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? headers : nil
-  }
+  private var rawHeaders: OpaquePointer? { UnsafePointer(message).headers }
 }
 
 /// Records taken from a queue together. Reusable: taking and releasing do not allocate.
