@@ -298,18 +298,14 @@ enum Letter {
       partition: 2, offset: 9, timestamp: 1_000, key: Array(key.utf8),
       value: Array(Letter.notification().utf8),
       headers: Letter.headers("sender", "invalid_envelope", origin: "push.notifications/0/1"))
-    let planner = ReplayPlanner(TopicNames(), JSONParser())
     #expect(planner.plan(entry, now: 5_000) == .skip(.unreadable))
   }
 
-  @Test func `a dead letter of the scheduler goes back to its topic`() {
+  @Test func `a dead letter of the scheduler or of feedback goes back to its topic`() {
     #expect(
       plan("S1", "scheduler", "invalid_schedule", origin: "push.schedule/0/1")
         == .send(topic: "push.schedule", key: Array(Letter.token.utf8), value: Array("S1".utf8)))
     #expect(plan("S1", "scheduler", origin: "push.devices/0/1") == .skip(.unknownStage))
-  }
-
-  @Test func `a dead letter of feedback goes back to its topic`() {
     #expect(
       plan("{}", "feedback", "invalid_device", origin: "push.devices/0/1")
         == .send(topic: "push.devices", key: Array(Letter.token.utf8), value: Array("{}".utf8)))
