@@ -94,8 +94,7 @@ struct ChannelSession {
     _ method: String, _ resource: String, channel: String? = nil, body: [UInt8]? = nil,
     whenLost advice: String? = nil
   ) throws(ServiceFailure) -> HTTP2Client.Answer {
-    let id = NotificationID(
-      version4: .random(in: .min ... .max), .random(in: .min ... .max))
+    let id = NotificationID(version4: .random(in: .min ... .max), .random(in: .min ... .max))
     var headers: [(String, String)] = [("apns-request-id", id.description)]
     if settings.identity.certificate == nil {
       let authorization = try CurrentProviderToken.authorization(

@@ -23,8 +23,7 @@ public enum ChildProcess {
     let arguments = CStrings([path] + arguments)
     let environment = CStrings(environment)
     let pid = withExtendedLifetime((arguments, environment)) {
-      martlet_spawn(
-        path, arguments.pointers, environment.pointers, output ?? -1, holdsStop ? 1 : 0)
+      martlet_spawn(path, arguments.pointers, environment.pointers, output ?? -1, holdsStop ? 1 : 0)
     }
     guard pid > 0 else { throw .last("cannot start \(path)") }
     return pid

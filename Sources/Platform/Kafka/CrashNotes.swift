@@ -91,8 +91,7 @@ public struct CrashNotes: Sendable {
   /// The same for a record as a database stores it (`RecordInHand.take(stored:)`).
   public func areDeadly(stored identity: Int64, of topic: String) -> Bool {
     if crashes.isEmpty { return false }
-    return areDeadly(
-      topic: topic, partition: RecordInHand.stored, offset: identity, timestamp: 0)
+    return areDeadly(topic: topic, partition: RecordInHand.stored, offset: identity, timestamp: 0)
   }
 
   private static let judge = Mutex<(@Sendable (KafkaRecord) -> Bool)?>(nil)

@@ -44,8 +44,7 @@ public final class KafkaQueue: @unchecked Sendable {
     precondition(!isClosed, "signals wanted of a closed Kafka queue")
     self.signals = signals
     var number = number
-    rd_kafka_queue_io_event_enable(
-      queue, signals.input, &number, MemoryLayout<UInt32>.size)
+    rd_kafka_queue_io_event_enable(queue, signals.input, &number, MemoryLayout<UInt32>.size)
   }
 
   /// Appends up to `limit` waiting records (and messages about the partition) to the batch and returns their number;

@@ -44,8 +44,7 @@ public struct ClusterView: Sendable {
       throw ServiceFailure("cannot start on Kafka at \(configuration.bootstrap): \(error)")
     }
     for topic in topics where found != nil && found?.partitions[topic] == nil {
-      throw ServiceFailure(
-        "topic \(topic) does not exist; martlet topics create creates it")
+      throw ServiceFailure("topic \(topic) does not exist; martlet topics create creates it")
     }
     guard var found else { return nil }
     found.configuration.isDeadly = { context.isDeadly($0) }

@@ -175,7 +175,6 @@ public struct GroupMember: ~Copyable {
   public func topic(_ source: Source) -> String { plan.topics[source.topic] }
 
   public func source(_ partition: TopicPartition) -> Source {
-    Source(
-      topic: plan.topics.firstIndex(of: partition.topic) ?? 0, partition: partition.partition)
+    Source(topic: plan.topics.firstIndex(of: partition.topic) ?? 0, partition: partition.partition)
   }
 }

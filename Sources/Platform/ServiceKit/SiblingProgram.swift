@@ -24,8 +24,7 @@ public struct SiblingProgram: Sendable {
   /// - Parameter program: this program's name, which it goes by, too.
   /// - Returns: only if it cannot be run: why, and what to do.
   public func run(program: String, _ arguments: [String]) -> String {
-    let error = ChildProcess.replace(
-      with: ChildProcess.sibling(file), name: program, arguments)
+    let error = ChildProcess.replace(with: ChildProcess.sibling(file), name: program, arguments)
     return "\(error); \(remedy)"
   }
 }

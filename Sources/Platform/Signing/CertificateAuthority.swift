@@ -74,8 +74,7 @@ public final class CertificateAuthority: Sendable {
     let subject = [("UID", bundleID + ".voip"), ("CN", "VoIP Services: \(bundleID)")]
     return try issue(subject: subject, .years(1), key: clientKey()) { draft throws(SigningError) in
       try draft.add(NID_ext_key_usage, "clientAuth")
-      try draft.add(
-        AppleExtension.voipTopics, AppleExtension.list([(bundleID + ".voip", "voip")]))
+      try draft.add(AppleExtension.voipTopics, AppleExtension.list([(bundleID + ".voip", "voip")]))
     }
   }
 

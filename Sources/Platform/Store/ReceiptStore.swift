@@ -80,8 +80,7 @@ extension TokenStore {
 
   /// Notes that receipts are no longer kept, if none is left, in the caller's transaction.
   public func endReceiptKeeping() throws(StoreError) {
-    try database.execute(
-      "DELETE FROM receipt_keeping WHERE NOT EXISTS (SELECT 1 FROM receipts)")
+    try database.execute("DELETE FROM receipt_keeping WHERE NOT EXISTS (SELECT 1 FROM receipts)")
   }
 }
 

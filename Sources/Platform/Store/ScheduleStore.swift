@@ -169,8 +169,7 @@ public final class ScheduleStore {
   }
 
   public func campaigns(_ partition: Int32) throws(StoreError) -> [ScheduledEntry] {
-    try due(
-      partition, through: ScheduleRow.never, after: ScheduleRow.never - 1, "", limit: .max)
+    try due(partition, through: ScheduleRow.never, after: ScheduleRow.never - 1, "", limit: .max)
   }
 
   /// The next offset of a partition that is not reflected; nil if nothing was ever read of it.

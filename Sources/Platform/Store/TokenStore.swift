@@ -239,8 +239,7 @@ public final class TokenStore {
     _ topic: String, _ partition: Int32, _ position: ChangelogPosition
   ) throws(StoreError) {
     guard let anchor = position.anchor else { return }
-    upsertPosition.bindAll(
-      topic, Int64(partition), anchor.offset, anchor.timestamp, anchor.keyHash)
+    upsertPosition.bindAll(topic, Int64(partition), anchor.offset, anchor.timestamp, anchor.keyHash)
     try upsertPosition.run()
   }
 

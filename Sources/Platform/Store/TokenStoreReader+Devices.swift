@@ -69,8 +69,7 @@ extension TokenStoreReader {
     var last: DeviceKey?
     while true {
       statement.bind(after: last)
-      statement.bindAll(
-        from: 4, filter.app ?? "", filter.environment?.description ?? "", pageSize)
+      statement.bindAll(from: 4, filter.app ?? "", filter.environment?.description ?? "", pageSize)
       let page = try statement.knownDevices()
       for device in page where filter.takes(device) {
         guard body(device) else { return }

@@ -109,8 +109,7 @@ struct EventReader {
   private func device(_ value: UnsafeRawBufferPointer) -> Found? {
     guard let object = object(value), let app = object["app"]?.string else { return nil }
     if let time = object.given("registered_at")?.time {
-      return Found(
-        kind: .tokenRegistered, app: app, reason: nil, time: time, data: Array(value))
+      return Found(kind: .tokenRegistered, app: app, reason: nil, time: time, data: Array(value))
     }
     guard let time = object.given("removed_at")?.time else { return nil }
     return Found(kind: .tokenRemoved, app: app, reason: nil, time: time, data: Array(value))

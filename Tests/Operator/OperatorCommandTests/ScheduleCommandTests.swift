@@ -50,8 +50,7 @@ import Testing
     ]
     for value in values { try fixture.produce(topic, key: key, value: value) }
     func end(_ value: String) throws {
-      let ends = KafkaHeader(
-        ScheduleRecord.endsHeader, "\(ScheduleRow.identity(of: value.utf8))")
+      let ends = KafkaHeader(ScheduleRecord.endsHeader, "\(ScheduleRow.identity(of: value.utf8))")
       try fixture.produce(topic, key: key, value: nil, headers: [ends])
     }
     try end(values[0])

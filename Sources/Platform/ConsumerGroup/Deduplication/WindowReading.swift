@@ -74,8 +74,7 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
   public mutating func begins(_ partition: Partition, inLogEndingAt end: Int64) -> Bool {
     guard let start = tails[partition]?.start, !start.isOfLog(endingAt: end) else { return true }
     tails[partition]?.isOfAnotherLog = true
-    tails[partition]?.window = RebuiltWindow(
-      kept: nil, missing: start.missing, capacity: capacity)
+    tails[partition]?.window = RebuiltWindow(kept: nil, missing: start.missing, capacity: capacity)
     return false
   }
 

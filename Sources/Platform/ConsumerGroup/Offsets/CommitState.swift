@@ -137,8 +137,7 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     var plans: [PlannedCommit<Partition>] = []
     for (partition, entry) in entries
     where entry.version != entry.committedVersion && entry.committable >= max(entry.committed, 0) {
-      sent[partition] = Sent(
-        epoch: entry.epoch, offset: entry.committable, version: entry.version)
+      sent[partition] = Sent(epoch: entry.epoch, offset: entry.committable, version: entry.version)
       plans.append(
         PlannedCommit(
           partition: partition, offset: entry.committable, completedAbove: entry.completedAbove))
