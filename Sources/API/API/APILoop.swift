@@ -24,7 +24,6 @@ final class APILoop: StreamHandler {
   private let notifications: NotificationsAPI
   /// Runs the small resources.
   private let frame: APIFrame
-  /// Queries the database; nil without one.
   private let queries: QueryWorker?
   private let loop: ServiceLoop
   private var watch: ProducerWatch
@@ -57,7 +56,6 @@ final class APILoop: StreamHandler {
     try listen()
   }
 
-  /// The port that it listens on.
   var port: UInt16 { api.server.port }
 
   private func listen() throws(ServiceFailure) {
@@ -166,8 +164,6 @@ final class APILoop: StreamHandler {
       frame.answered(answer)
     }
   }
-
-  // MARK: StreamHandler
 
   func began(_ exchange: StreamExchange) -> HTTPResponse? {
     exchange.path == NotificationsAPI.path ? notifications.began(exchange) : frame.began(exchange)

@@ -96,7 +96,6 @@ enum CampaignsAPI {
     }
   }
 
-  /// Queries the campaigns whose keys have a prefix.
   private static func ask(
     _ prefix: String,
     then: @escaping @Sendable ([StoredCampaign], APIRequest) throws(Problem) -> APIAction
@@ -326,7 +325,6 @@ enum CampaignsAPI {
     }
   }
 
-  /// Checks that the key may send the campaign's requests.
   private static func demandSend(
     _ campaign: CampaignRecord, _ request: APIRequest
   ) throws(Problem) {

@@ -9,13 +9,11 @@ import ServiceKit
 import Store
 import Waiting
 
-/// A query to the database.
 struct Query: Sendable {
   /// Reads from the database, on its thread.
   typealias Read = @Sendable (Databases) throws(StoreError) -> Found
 
   enum Found: Sendable {
-    /// The next step on the loop's thread, with the result.
     case next(APIRoute.Handler)
     /// There is more to read, once others have had their turn.
     case unfinished(Read)
@@ -47,7 +45,6 @@ struct Query: Sendable {
 /// so that many large queries of one key delay another's by one step each.
 final class QueryWorker {
   struct Answer: Sendable {
-    /// The request's number.
     let number: UInt64
     /// The next step; nil if the database did not answer.
     let next: APIRoute.Handler?

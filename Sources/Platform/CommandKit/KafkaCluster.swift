@@ -28,7 +28,6 @@ public struct KafkaCluster {
 
   /// Fails unless the topic exists.
   ///
-  /// - Parameter advice: what to do about it.
   /// - Returns: its partitions.
   @discardableResult
   public func demand(_ topic: String, _ advice: String) throws(ServiceFailure) -> Int {
@@ -48,9 +47,7 @@ public struct KafkaCluster {
 
   /// Writes one record, and waits until Kafka has it.
   ///
-  /// - Parameters:
-  ///   - topic: one that the cluster is known to have (`demand`).
-  ///   - value: nil for a tombstone.
+  /// - Parameter topic: one that the cluster is known to have (`demand`).
   public func write(
     _ topic: String, key: [UInt8], _ value: [UInt8]?, headers: [KafkaHeader] = []
   ) throws(ServiceFailure) {

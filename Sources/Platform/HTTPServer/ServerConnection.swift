@@ -66,7 +66,6 @@ final class ServerConnection {
 
   var fd: Int32 { socket.fd }
   var isClosed: Bool { if case .closed = phase { true } else { false } }
-  /// An answer has not left yet.
   var hasUnsent: Bool { response != nil || !isSent }
 
   private var isSent: Bool { outbox.isEmpty && (tls?.ciphertext.pointee.isEmpty ?? true) }

@@ -62,7 +62,6 @@ public final class StreamServer {
   var spare = TLSBuffers()
   var clients: OpenClients
   var pending: Set<Int> = []
-  /// Monotonic milliseconds of this turn.
   private(set) var now = MonotonicClock.milliseconds()
   private(set) var isStopping = false
   /// Bytes that exchanges hold in memory, by their own account.
@@ -80,7 +79,6 @@ public final class StreamServer {
   private var lastID = 0
   private var lookAt: UInt64 = 0
   private var dated: (second: UInt64, text: String) = (0, "")
-  /// The port that it listens on.
   public let port: UInt16
 
   /// Starts listening; nothing is accepted before the first `turn`.
@@ -125,14 +123,13 @@ public final class StreamServer {
     atATime = max(1, min(64, connections / 8))
   }
 
-  /// Ends all connections, answered or not.
   deinit {
     for connection in open.values { connection.close() }
     scratch.deallocate()
   }
 
   /// The descriptor to watch for reading; then comes a `turn`.
-  public var fd: Int32 { poller.descriptor }
+  public var fd: Int32 { poller.fd }
 
   /// Milliseconds after which a `turn` is due without any event; nil if none is.
   public var timeout: Int32? {
@@ -140,7 +137,6 @@ public final class StreamServer {
     return open.isEmpty && isAccepting ? nil : Int32(Self.tick)
   }
 
-  /// Open connections.
   public var connections: Int { open.count }
 
   /// The bytes that the exchanges of an owner hold in memory.
@@ -153,7 +149,6 @@ public final class StreamServer {
     open.values.reduce(0) { $0 + ($1.exchange?.owner == owner ? $1.exchange?.stored ?? 0 : 0) }
   }
 
-  /// An answer has not left yet.
   public var hasUnsent: Bool { open.values.contains { $0.hasUnsent } }
 
   /// Shows another certificate from the next connection on.
@@ -185,8 +180,6 @@ public final class StreamServer {
     watchListener(false)
     listener = nil
   }
-
-  // MARK: Connections
 
   private func work(_ id: Int, _ body: (ServerConnection) -> Void) {
     pending.remove(id)

@@ -4,7 +4,6 @@ internal import CRdKafka
 /// The state of a topic's partitions: how many have no leader, and how many replicas of the others are in sync.
 public struct TopicReplicas: Sendable, Hashable {
   public var partitions = 0
-  /// The number of partitions without a leader.
   public var leaderless = 0
   /// The number of in-sync replicas of each partition that has a leader.
   public var inSync: [Int] = []

@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
 
-/// The size of a topic.
 public struct TopicSize: Sendable, Hashable {
   public let partitions: Int
   /// The number of replicas of its first partition.
   public let copies: Int
-
-  public init(partitions: Int, copies: Int) {
-    self.partitions = partitions
-    self.copies = copies
-  }
 }
 
 /// The topics of a cluster: those with a size, and those for which it returned only an error.
 public struct TopicListing: Sendable {
   public var sizes: [String: TopicSize] = [:]
   public var errors: [String: KafkaError] = [:]
-
-  public init() {}
 
   /// The topics that this user is not authorized to see, with the authorizer's error.
   public var hidden: [String: KafkaError] { errors.filter { $0.value.isOfAuthorization } }

@@ -2,7 +2,6 @@
 internal import CRdKafka
 import EventLoop
 
-/// A topic to create.
 public struct KafkaTopicSpecification: Sendable, Hashable {
   public let name: String
   public let partitions: Int
@@ -95,7 +94,6 @@ public final class KafkaAdmin {
     try topicSizes(timeoutMilliseconds: timeoutMilliseconds).mapValues(\.partitions)
   }
 
-  /// The current number of brokers in the cluster.
   public func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
     try brokers(timeoutMilliseconds: timeoutMilliseconds).count
   }
@@ -209,7 +207,6 @@ public final class KafkaAdmin {
     return Self.outcomes(results, count)
   }
 
-  /// Deletes topics and returns the result of each.
   public func deleteTopics(
     _ names: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {
@@ -260,7 +257,6 @@ public final class KafkaAdmin {
 }
 
 extension KafkaError {
-  /// True if a topic could not be created because it already exists.
   public var isTopicAlreadyThere: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS.rawValue
   }

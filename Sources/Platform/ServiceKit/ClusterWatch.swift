@@ -133,7 +133,6 @@ struct ClusterWatch {
     }
   }
 
-  /// The line for a change.
   static func report(_ change: TopicChange, _ log: Logger) {
     let fields: KeyValuePairs = [
       "topic": change.topic, "from": "\(change.from)", "to": "\(change.to)",

@@ -50,8 +50,7 @@ public struct KafkaSurvey {
   ) -> Int? {
     guard let admin = try? KafkaAdmin(configuration) else { return nil }
     defer { admin.close() }
-    return admin.memberCount(
-      of: names.group(program), timeoutMilliseconds: Self.answerMilliseconds)
+    return admin.memberCount(of: names.group(program), timeoutMilliseconds: Self.answerMilliseconds)
   }
 
   private init(

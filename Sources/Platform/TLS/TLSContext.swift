@@ -4,7 +4,6 @@ import COpenSSL
 import PEMFiles
 import Synchronization
 
-/// The roots of a client's trust.
 public enum TrustRoots: Sendable {
   /// The authorities that the system trusts.
   case system

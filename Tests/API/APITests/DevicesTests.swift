@@ -114,6 +114,8 @@ private let lower = token.lowercased()
 }
 
 @Suite(.onOwnThread) struct DeviceQueriesTests {
+  private let folder = TemporaryFolder()
+
   private static func device(
     _ number: Int, _ environment: Environment = .production, app: String = "com.example.shop"
   ) -> DeviceKey {
@@ -139,7 +141,6 @@ private let lower = token.lowercased()
 
   @Test(arguments: DatabaseKind.allCases)
   func `a key that may read the app gets the device from the database`(kind: DatabaseKind) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     let valid = Self.device(3)
@@ -177,7 +178,6 @@ private let lower = token.lowercased()
   func `invalid tokens come in stable pages: each once and in order, while others are written`(
     kind: DatabaseKind
   ) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     var states: [DeviceKey: DeviceState] = [:]
@@ -228,7 +228,6 @@ private let lower = token.lowercased()
   }
 
   @Test func `questions that make no sense are refused, and keys read their own apps`() throws {
-    let folder = TemporaryFolder()
     let location = try DatabaseKind.sqlite.location(in: folder)
     try TokenStore(location, now: 1).setComplete(at: 1)
     let fixture = try APIFixture(["--database", location])
@@ -251,7 +250,6 @@ private let lower = token.lowercased()
   func `while devices are read from the topics nothing is answered from some of them`(
     kind: DatabaseKind
   ) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     try Self.put(

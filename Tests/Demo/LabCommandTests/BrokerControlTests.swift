@@ -4,7 +4,6 @@ import EmbeddedKafka
 import HTTPClient
 import HTTPServer
 import Kafka
-import OperatorCommand
 import Testing
 
 @testable import LabCommand

@@ -7,11 +7,11 @@ import EventLoop
 import Kafka
 import Records
 import ServiceKit
-import Store
 import TestSupport
 import Testing
 
 @testable import Feedback
+@testable import Store
 
 /// What the database says of itself while its topics are read, and what is in it meanwhile.
 @Suite(.serialized) struct FeedbackRebuildTests {

@@ -3,11 +3,11 @@ import Contract
 import EventLoop
 import Identity
 import Kafka
-import Store
 import TestSupport
 import Testing
 
 @testable import Feedback
+@testable import Store
 
 /// `--keep-receipts`, and what the metrics say of the database.
 @Suite(.serialized) struct FeedbackReceiptsTests {

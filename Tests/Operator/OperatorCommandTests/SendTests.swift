@@ -41,8 +41,7 @@ import Testing
     let aps = push["payload"]?["aps"]
     #expect(aps?["alert"] == ["title": "Order", "body": "Ready"])
     #expect(aps?["badge"]?.int == 0 && aps?["sound"] == "default")
-    #expect(
-      try request(["--user", "ann", "--alert", "x"])["payload"] == ["aps": ["alert": "x"]])
+    #expect(try request(["--user", "ann", "--alert", "x"])["payload"] == ["aps": ["alert": "x"]])
     #expect(
       try request(["--token", token, "--type", "background"])["payload"]
         == ["aps": ["content-available": 1]])

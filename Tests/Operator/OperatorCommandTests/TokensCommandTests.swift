@@ -10,11 +10,11 @@ import JSON
 import Kafka
 import Records
 import ServiceKit
-import Store
 import TestSupport
 import Testing
 
 @testable import OperatorCommand
+@testable import Store
 
 @Suite struct TokensImportTests {
   private let folder = TemporaryFolder()

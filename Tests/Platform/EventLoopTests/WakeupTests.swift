@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import EventLoop
 import Glibc
 import Testing
+
+@testable import EventLoop
 
 @Suite struct WakeupTests {
   @Test func `a signal makes the poller return with the token until it is cleared`() throws {

@@ -3,11 +3,11 @@ import Contract
 import EmbeddedKafka
 import EventLoop
 import Glibc
-import Kafka
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import Kafka
 @testable import ServiceKit
 
 @Suite struct TopicCheckTests {

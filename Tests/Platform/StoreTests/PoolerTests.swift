@@ -11,10 +11,6 @@ import Testing
 
 /// A server behind PgBouncer in transaction mode, one that only answers questions, and connections that were cut.
 @Suite(.serialized) struct PoolerTests {
-  private func device(_ number: Int) -> DeviceKey {
-    DeviceKey(token: String(number + 0x1000, radix: 16), app: "a", environment: .sandbox)
-  }
-
   private func apply(_ store: TokenStore, _ numbers: Range<Int>) throws(StoreError) {
     try store.transaction { () throws(StoreError) in
       var rows = try store.rows(of: numbers.map(device))

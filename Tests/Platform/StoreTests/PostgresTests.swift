@@ -9,10 +9,6 @@ import Testing
 
 /// What only a server has: connections that break, failures of its own, other programs in the same database.
 @Suite(.serialized) struct PostgresTests {
-  private func device(_ number: Int) -> DeviceKey {
-    DeviceKey(token: String(number + 0x1000, radix: 16), app: "a", environment: .sandbox)
-  }
-
   private func position(_ offset: Int64) -> ChangelogPosition {
     ChangelogPosition(anchor: .init(offset: offset, timestamp: 1, keyHash: 2))
   }

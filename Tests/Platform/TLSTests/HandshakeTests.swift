@@ -53,8 +53,11 @@ import Testing
     #expect(error?.message == "the certificate of localhost is refused: certificate has expired")
   }
 
-  @Test func `a server that chooses HTTP/1 is refused`() throws {
-    let server = try TLSContext.server(identity: certificates.localhost, fault: .selectsHTTP1)
+  @Test(arguments: [TLSContext.ServerFault.selectsHTTP1, .speaksOnlyTLS11])
+  func `a server that chooses HTTP/1 or speaks only TLS 1.1 is refused`(
+    fault: TLSContext.ServerFault
+  ) throws {
+    let server = try TLSContext.server(identity: certificates.localhost, fault: fault)
     let pair = try TLSPair(client, server)
     let error = #expect(throws: TLSError.self) { try pair.handshake() }
     #expect(error?.kind == .handshake)
@@ -66,13 +69,6 @@ import Testing
     let pair = try TLSPair(client, server)
     try pair.handshake()
     #expect(pair.client.isEstablished)
-  }
-
-  @Test func `a server that speaks only TLS 1.1 is refused`() throws {
-    let server = try TLSContext.server(identity: certificates.localhost, fault: .speaksOnlyTLS11)
-    let pair = try TLSPair(client, server)
-    let error = #expect(throws: TLSError.self) { try pair.handshake() }
-    #expect(error?.kind == .handshake)
   }
 
   @Test func `the second connection resumes the first ones session`() throws {

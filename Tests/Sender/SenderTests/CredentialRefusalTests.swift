@@ -3,12 +3,12 @@ import APNS
 import Contract
 import EventLoop
 import Kafka
-import OperatorCommand
 import Records
 import ServiceKit
 import TestSupport
 import Testing
 
+@testable import OperatorCommand
 @testable import Sender
 
 /// A credential that APNs refuses for a while, and settings of an app that it refuses.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Kafka
-import OperatorCommand
 import Records
 import SenderDecisions
 import ServiceKit
 import TestSupport
 import Testing
 
+@testable import OperatorCommand
 @testable import Sender
 
 /// Dead letters of the sender.

@@ -264,8 +264,8 @@ public final class LocalPipeline {
       let key = APIKeyEntry.freshKey()
       try File.remove(entries)
       try APIKeyEntry.add(
-        APIKeyEntry(name: "local", apps: ["*"], mayChange: true).json(of: key), named: "local",
-        to: entries)
+        APIKeyEntry(name: "local", apps: ["*"], paces: true, campaigns: true).json(of: key),
+        named: "local", to: entries)
       try File.write(text, Array(key.utf8))
     }
     // A fixed port, so that it keeps its address after a restart.
