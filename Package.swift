@@ -288,7 +288,7 @@ let flats: KeyValuePairs = [
     tests     Schedule           Contract Identity Random Schedule ScheduleDecisions Waiting
     tests     Scheduler          Identity APNS Ingest Schedule Scheduler ServiceKit Telemetry Contract Kafka Records
                                  EventLoop TestSupport Store DeviceTokens JSON Bytes ConsumerGroup Diagnosis
-                                 ScheduleDecisions
+                                 ScheduleDecisions EmbeddedKafka
   """,
   "Operator": """
     values    TokenFiles         APNS Contract
@@ -312,7 +312,8 @@ let flats: KeyValuePairs = [
     tests     Broker             Broker BrokerCore EventLoop Kafka EmbeddedKafka TestSupport
     tests     EmbeddedKafka      EventLoop Kafka EmbeddedKafka TestSupport
     tests     LabCommand         LabCommand CommandKit OperatorCommand EmbeddedKafka APNS Signing Contract Kafka
-                                 HTTPClient HTTPServer ServiceKit TLS JSON Records Bytes Settings TestSupport Telemetry
+                                 HTTPClient HTTPServer ServiceKit TLS JSON Records Bytes Settings TestSupport
+                                 Telemetry EventLoop
   """,
   "Simulator": """
     values    GatewayModel       APNS Settings

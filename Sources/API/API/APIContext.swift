@@ -24,17 +24,13 @@ final class APIContext {
   let parser = JSONParser()
   var keys: KeyRing
   var budget = TurnBudget()
-  /// The number of turns so far.
   var turns: UInt64 = 0
-  /// Whether work is waiting for the next turn.
   var hasBacklog = false
   /// The time of this turn, in monotonic milliseconds.
   var now = MonotonicClock.milliseconds()
   var server: StreamServer!
 
-  /// The topics that records go to.
   struct Topics {
-    /// Notification requests.
     let requests: KafkaTopic
     let devices: KafkaTopic
     let schedule: KafkaTopic
@@ -99,7 +95,6 @@ final class APIContext {
     if context.signals.isStopping { throw .unavailable("this process is stopping") }
   }
 
-  /// Checks that Kafka accepts records.
   func demandProducer() throws(Problem) {
     if producer.trouble != nil || producer.isFull {
       throw .unavailable("Kafka does not take requests now")

@@ -9,7 +9,6 @@ import ServiceKit
 /// rights are checked before every step.
 final class APIFrame {
   private let api: APIContext
-  /// Queries the database; nil without one.
   private let queries: QueryWorker?
   private let routes: [APIRoute]
   /// Open requests with a complete body, by number.
@@ -32,7 +31,6 @@ final class APIFrame {
     routes = APIRoute.all + (api.settings.gorush ? GorushAPI.routes : [])
   }
 
-  /// Whether no request is open.
   var isEmpty: Bool { open.isEmpty }
 
   // MARK: Requests
@@ -124,7 +122,6 @@ final class APIFrame {
     }
   }
 
-  /// Resumes waiting requests, and ends those that have waited too long.
   func turn() {
     if !unread.isEmpty {
       // Only one per turn, so that many do not delay others.

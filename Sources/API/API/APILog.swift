@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// The log events of the HTTP API.
 public enum APILog: String, LogTable {
   case requestAccepted = "HTTP request accepted"
   case requestRefused = "Kafka refuses a request"

@@ -14,6 +14,9 @@ import Settings
 /// No client delays another: a body is read as it arrives, but no further than Kafka and the key's rate allow.
 final class APILoop: StreamHandler {
   private static let idleSeconds: UInt32 = 30
+  /// Longer than load balancers and proxies keep theirs (nginx and AWS 60 s, Google 600 s): one that sends a request on
+  /// a connection which is just being closed answers its client 502.
+  private static let keepAliveSeconds: UInt32 = 620
   private static let turnMilliseconds: Int32 = 100
   private static let tellMilliseconds: UInt64 = 60_000
 
@@ -21,7 +24,6 @@ final class APILoop: StreamHandler {
   private let notifications: NotificationsAPI
   /// Runs the small resources.
   private let frame: APIFrame
-  /// Queries the database; nil without one.
   private let queries: QueryWorker?
   private let loop: ServiceLoop
   private var watch: ProducerWatch
@@ -54,7 +56,6 @@ final class APILoop: StreamHandler {
     try listen()
   }
 
-  /// The port that it listens on.
   var port: UInt16 { api.server.port }
 
   private func listen() throws(ServiceFailure) {
@@ -63,7 +64,8 @@ final class APILoop: StreamHandler {
       let pair = try identity?.read()
       api.server = try StreamServer(
         host: api.settings.listen.numericHost, port: api.settings.listen.port,
-        connections: api.settings.maxConnections, idleSeconds: Self.idleSeconds, identity: pair,
+        connections: api.settings.maxConnections, idleSeconds: Self.idleSeconds,
+        keepAliveSeconds: Self.keepAliveSeconds, identity: pair,
         refusal: { Problem.refusal(status: $0.status, $0.text).response }, handler: self)
       try loop.add(api.server.fd)
     } catch {
@@ -162,8 +164,6 @@ final class APILoop: StreamHandler {
       frame.answered(answer)
     }
   }
-
-  // MARK: StreamHandler
 
   func began(_ exchange: StreamExchange) -> HTTPResponse? {
     exchange.path == NotificationsAPI.path ? notifications.began(exchange) : frame.began(exchange)

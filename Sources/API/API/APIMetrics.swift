@@ -2,7 +2,6 @@
 import ServiceKit
 public import Telemetry
 
-/// The HTTP API's metrics.
 public enum APIMetrics: Int, MetricTable {
   case httpAccepted, httpRefused, httpUnavailable, httpAborted, acknowledged, refused
   case unacknowledged, queriesAnswered, queriesFailed, bytes, connections, inFlight, keys

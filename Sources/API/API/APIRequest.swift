@@ -18,7 +18,6 @@ enum APIAction {
   case wait(until: UInt64, then: APIRoute.Handler)
 }
 
-/// A record to produce for a request.
 struct APIRecord {
   let topic: KafkaTopic
   let key: [UInt8]
@@ -32,7 +31,6 @@ final class APIRequest {
   let api: APIContext
   let exchange: StreamExchange
   let route: APIRoute
-  /// The values of the names in the route's path.
   let values: [String]
   /// The key as it was before the current step.
   var key: APIKey
@@ -41,7 +39,6 @@ final class APIRequest {
   var isComplete = false
 
   // For `APIFrame`:
-  /// The reason why its body was dropped.
   var bodyProblem: Problem?
   var number: UInt64 = 0
   /// The records to produce: those before `next` were handed to Kafka, which has not answered `outstanding` of them.
@@ -83,7 +80,6 @@ final class APIRequest {
     try Arguments.environment(argument("environment"))
   }
 
-  /// The limit in the query.
   func limit(_ most: Int, usual: Int) throws(Problem) -> Int {
     guard let text = argument("limit") else { return usual }
     guard let number = Int(text), (1...most).contains(number) else {

@@ -13,16 +13,13 @@ struct APIRoute: Sendable {
   struct Needs: OptionSet {
     let rawValue: UInt8
 
-    /// Queries the database.
     static let database = Needs(rawValue: 1)
-    /// Produces records.
     static let kafka = Needs(rawValue: 2)
     /// The body may be as long as the key's limit and produce many records. It is read in a turn of its own, its
     /// records wait for room, and all of them are awaited.
     static let batch = Needs(rawValue: 4)
   }
 
-  /// A right that the key needs.
   enum Right {
     case paces, campaigns
 
@@ -45,11 +42,9 @@ struct APIRoute: Sendable {
   /// The most bytes of its JSON body; 0 to ignore a body.
   var body = 0
   var tooLarge: @Sendable (Int) -> Problem = Problem.tooLarge
-  /// Determines the request's key.
   var key: @Sendable (APIContext, StreamExchange) throws(Problem) -> APIKey = {
     (api, exchange) throws(Problem) in try api.key(exchange)
   }
-  /// Turns a refusal into an answer.
   var refusal: @Sendable (Problem) -> HTTPResponse = { $0.response }
   let handler: Handler
   private let segments: [Substring]

@@ -41,7 +41,6 @@ public enum APIService: Service {
     }
   }
 
-  /// The certificate and the key of HTTPS.
   private static func identity(_ settings: APISettings) -> [Finding] {
     guard let certificate = settings.certificate, let key = settings.certificateKey else {
       return []

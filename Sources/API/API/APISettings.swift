@@ -19,7 +19,6 @@ public struct APISettings: DeclaredSettings, Sendable {
   public var lanes = Lanes.standard
 
   @Declared(CommonSettings.payloadRules) public var payloadRules: String
-  /// Whether payloads with mistakes that devices ignore are refused.
   var refusesWarnings: Bool { payloadRules == CommonSettings.refusePayloads }
 
   @Declared(
@@ -78,7 +77,6 @@ public struct APISettings: DeclaredSettings, Sendable {
   /// refused with 413.
   public var maxVerdicts = 256 << 20
 
-  /// The most bytes of bodies and answers in memory.
   @Declared(
     .bytes(
       "max-buffered-bytes", default: "64MiB", in: 1 << 20...1 << 36,
@@ -86,7 +84,6 @@ public struct APISettings: DeclaredSettings, Sendable {
     )
   ) public var maxBufferedBytes: Int
 
-  /// The most bytes of verdicts in temporary files.
   @Declared(
     .bytes(
       "max-stored-bytes", default: "1GiB", in: 1 << 20...1 << 40,
@@ -150,11 +147,7 @@ public struct APISettings: DeclaredSettings, Sendable {
     pushTypes = try PushTypes(values)
     lanes = try Lanes(values)
     for (name, location) in [("database", database), ("schedule-database", scheduleDatabase)] {
-      do throws(StoreError) {
-        if let location { try TokenStore.checkLocation(location) }
-      } catch {
-        throw values.error(name, error.description)
-      }
+      try values.orError(name) { if let location { try TokenStore.checkLocation(location) } }
     }
     guard scheduleDatabase == nil || database != nil else {
       throw SettingErrors("schedule-database", "needs --database")

@@ -7,7 +7,6 @@ enum Admission {
   /// The longest `Idempotency-Key`, which forms a request id with an item's number appended.
   static let longestIdempotencyKey = 100
 
-  /// The form of the body.
   struct Body: Equatable {
     let form: ItemSplitter.Form
     let isPacked: Bool

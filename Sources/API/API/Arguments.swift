@@ -25,7 +25,6 @@ enum Arguments {
     return text
   }
 
-  /// The environment; nil if absent.
   static func environment(_ text: String?) throws(Problem) -> Environment? {
     guard let text else { return nil }
     guard let environment = Environment(text) else {

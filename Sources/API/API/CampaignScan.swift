@@ -10,7 +10,6 @@ import Store
 /// A campaign in the schedule's database, without its request.
 struct StoredCampaign: Sendable {
   let campaign: CampaignRecord
-  /// The key of its record.
   let key: String
   let identity: Int64
   /// The approximate size of its description, in bytes.
@@ -41,7 +40,6 @@ struct CampaignPage: Sendable, Equatable {
 
 /// The part of a page found so far: the database is searched a few records at a time, since each may have 64 KiB.
 struct CampaignScan: Sendable {
-  /// The number of records per step.
   static let step = 50
   /// The size at which a page ends, in bytes.
   static let mostBytes = 1 << 20

@@ -96,7 +96,6 @@ enum CampaignsAPI {
     }
   }
 
-  /// Queries the campaigns whose keys have a prefix.
   private static func ask(
     _ prefix: String,
     then: @escaping @Sendable ([StoredCampaign], APIRequest) throws(Problem) -> APIAction
@@ -181,8 +180,8 @@ enum CampaignsAPI {
     }
     var value: [UInt8]?
     if change != .resumed {
-      let author = ControlRecord.Author(
-        at: WallClock.milliseconds(), by: request.key.actor, reason: nil)
+      let author = campaign.author(
+        now: WallClock.milliseconds(), by: request.key.actor, reason: nil)
       value = ControlRecord.value(.init(key: change.rawValue, value: .bool(true)), by: author)
     }
     let key = campaign.key
@@ -326,7 +325,6 @@ enum CampaignsAPI {
     }
   }
 
-  /// Checks that the key may send the campaign's requests.
   private static func demandSend(
     _ campaign: CampaignRecord, _ request: APIRequest
   ) throws(Problem) {

@@ -65,7 +65,6 @@ enum DevicesAPI {
 
   // MARK: Arguments
 
-  /// The device in the path and the query.
   private static func device(_ request: APIRequest) throws(Problem) -> DeviceKey {
     try Arguments.device(
       request.values[0], app: request.argument("app"), environment: request.argument("environment"))
@@ -149,7 +148,6 @@ enum DevicesAPI {
     return .ok(.object(object(identity, state)))
   }
 
-  /// The known state of a device.
   static func object(_ identity: DeviceKey, _ state: DeviceState) -> JSONObject {
     var object = JSONObject()
     object.append("token", .string(identity.token))
@@ -202,7 +200,6 @@ enum DevicesAPI {
 }
 
 extension InvalidTokenPage.Cursor {
-  /// The position of a listed token, for paging.
   fileprivate init(_ token: ListedToken) {
     self.init(
       recordedAt: token.recordedAt, token: token.device.token,

@@ -114,7 +114,6 @@ private final class GorushReading {
     api.keys.take(request.key, bill.due(), now: api.now)
   }
 
-  /// Checks a Martlet request and keeps its record.
   private func accept(_ text: JSONValue, of notification: GorushNotification) {
     let items = request.api.items
     let tokens = text["tokens"]?.array?.compactMap(\.string) ?? []

@@ -39,9 +39,7 @@ struct IdentityWatch {
     return StreamServer.Identity(certificate: identity.certificates, key: identity.key)
   }
 
-  /// - Parameters:
-  ///   - isAsked: whether to reload without a change.
-  ///   - now: monotonic milliseconds.
+  /// - Parameter isAsked: whether to reload without a change.
   mutating func look(
     isAsked: Bool, now: UInt64, _ server: StreamServer, _ reloads: ReloadStatus, _ log: Logger
   ) {

@@ -34,7 +34,6 @@ final class ItemReader {
   /// The `apns-id` of each token; nil for an invalid token, whose fault is in `tokenProblems`.
   private(set) var apnsIDs: [NotificationID?] = []
   private(set) var tokenProblems: [(index: Int, text: String)] = []
-  /// The mistakes in its payload that devices ignore.
   private(set) var warnings = PayloadWarnings()
 
   init(_ settings: APISettings) { reader = RequestReader(settings) }
@@ -59,14 +58,10 @@ final class ItemReader {
         } else {
           .malformed("\(error)", field: error.field?.name)
         }
-      return .failure(Refusal(problem: problem, id: refusedID))
+      // Without its escapes.
+      let id = reader.refusedIDText
+      return .failure(Refusal(problem: problem, id: id.isEmpty ? nil : id))
     }
-  }
-
-  /// The id of the request that was just refused, without its escapes; nil for none.
-  private var refusedID: String? {
-    let text = reader.refusedIDText
-    return text.isEmpty ? nil : text
   }
 
   /// Reads a request and adds an id if it has none: a scheduled request needs one.
@@ -129,8 +124,6 @@ final class ItemReader {
     }
   }
 
-  // MARK: Ids
-
   private func newID(_ idempotencyKey: String?, _ number: Int, _ isOnly: Bool) -> String {
     if let idempotencyKey { return isOnly ? idempotencyKey : "\(idempotencyKey)/\(number)" }
     return "\(NotificationID(version4: ids.next(), ids.next()))"
@@ -157,7 +150,6 @@ extension RequestReader {
 }
 
 extension PayloadWarnings {
-  /// The warnings in the form of answers.
   var json: JSONValue {
     .array(
       all.map { warning in

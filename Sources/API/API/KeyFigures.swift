@@ -11,13 +11,11 @@ final class KeyFigures: MetricSource {
   struct Changes {
     var registered = 0
     var removed = 0
-    /// The client address of the last change.
     var client = ""
   }
 
   private struct Values {
     var requests: [ExactText: Int] = [:]
-    /// The changes since the start.
     var changes: [ExactText: Changes] = [:]
     /// The changes not logged yet.
     var untold: [ExactText: Changes] = [:]
@@ -27,13 +25,11 @@ final class KeyFigures: MetricSource {
 
   private let values = Mutex(Values())
 
-  /// Counts acknowledged requests of a key.
   func count(_ requests: Int, of key: APIKey) {
     guard requests > 0 else { return }
     values.withLock { $0.requests[key.name, default: 0] += requests }
   }
 
-  /// Counts an acknowledged registration or removal of a device.
   func countChange(isRemoval: Bool, of key: APIKey, from client: String) {
     let part = isRemoval ? \Changes.removed : \Changes.registered
     values.withLock { values in

@@ -71,7 +71,6 @@ struct KeyRing {
     }
   }
 
-  /// Logs which keys have expired or soon will.
   private mutating func lookAtEnds(_ now: Int64) {
     figures.show(table)
     told = told.filter { name, _ in table.keys.contains { $0.name == name } }
@@ -87,11 +86,7 @@ struct KeyRing {
       if said < 0 { revision += 1 }
       let end = Timestamp.text(milliseconds: key.expires ?? 0)
       let fields: KeyValuePairs = ["key": key.name.text, "expires": end, "days_left": "\(days)"]
-      if said < 0 {
-        context.log(APILog.keyExpired, fields)
-      } else {
-        context.log(APILog.keyExpires, fields)
-      }
+      context.log(said < 0 ? APILog.keyExpired : .keyExpires, fields)
     }
   }
 

@@ -19,7 +19,6 @@ final class NotificationsAPI {
 
   init(_ api: APIContext) { self.api = api }
 
-  /// Whether no body is in progress.
   var isEmpty: Bool { submissions.isEmpty }
 
   func began(_ exchange: StreamExchange) -> HTTPResponse? {
@@ -118,7 +117,6 @@ final class NotificationsAPI {
     if submission.outstanding == 0 { finish(submission) }
   }
 
-  /// Sends the answer.
   private func finish(_ submission: Submission) {
     guard !submission.isAnswered else { return release(submission) }
     submission.isAnswered = true
@@ -165,8 +163,6 @@ final class NotificationsAPI {
     submissions.remove(slot)
   }
 
-  // MARK: From the bytes of a body to records
-
   /// Whether to continue with a body now: this turn has room for it, Kafka accepts records, and the key's rate allows
   /// it.
   private func mayGoOn(_ submission: Submission) -> Bool {
@@ -184,7 +180,6 @@ final class NotificationsAPI {
     api.budget.spend(cost)
   }
 
-  /// Charges the processed requests to the key's rate.
   private func charge(_ submission: Submission) {
     submission.noteEmptyLines()
     api.keys.take(submission.key.key, submission.bill.due(), now: api.now)
@@ -267,7 +262,6 @@ final class NotificationsAPI {
       headers: [KafkaHeader("\(ScheduledRequest.byHeader)", submission.key.key.actor)], tag: tag)
   }
 
-  /// Hands one request to Kafka, or refuses it.
   private func submit(_ submission: Submission, _ range: Range<Int>) {
     submission.bill.requests += 1
     let bytes = UnsafeRawBufferPointer(rebasing: submission.body.buffer.bytes[range])

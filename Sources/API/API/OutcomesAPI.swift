@@ -76,8 +76,6 @@ enum OutcomesAPI {
     ])
   }
 
-  // MARK: Answers
-
   /// - Parameter found: the outcomes ordered by time, with one more than `limit` if there are more.
   private static func outcomes(_ found: [(app: String, receipt: String)]) -> HTTPResponse {
     let list = found.prefix(limit).map(\.receipt).joined(separator: ",")

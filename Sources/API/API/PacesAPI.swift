@@ -30,7 +30,6 @@ enum PacesAPI {
       ]
     }
 
-  /// The most bytes of a reason.
   static let longestReason = 256
 
   private static func list(_ request: APIRequest) throws(Problem) -> APIAction {
@@ -154,7 +153,6 @@ enum PacesAPI {
     return subject
   }
 
-  /// The rate and the reason in a body.
   private static func change(
     _ request: APIRequest, of subject: PaceSubject
   ) throws(Problem) -> (rate: PaceRate, reason: String?) {

@@ -37,8 +37,6 @@ struct Problem: Error, Equatable {
     return .object(object)
   }
 
-  // MARK: Those that there are
-
   static func malformed(_ detail: String, field: String? = nil) -> Problem {
     Problem(status: 400, title: "Invalid request", detail: detail, field: field)
   }

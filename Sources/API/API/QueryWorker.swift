@@ -9,13 +9,11 @@ import ServiceKit
 import Store
 import Waiting
 
-/// A query to the database.
 struct Query: Sendable {
   /// Reads from the database, on its thread.
   typealias Read = @Sendable (Databases) throws(StoreError) -> Found
 
   enum Found: Sendable {
-    /// The next step on the loop's thread, with the result.
     case next(APIRoute.Handler)
     /// There is more to read, once others have had their turn.
     case unfinished(Read)
@@ -47,7 +45,6 @@ struct Query: Sendable {
 /// so that many large queries of one key delay another's by one step each.
 final class QueryWorker {
   struct Answer: Sendable {
-    /// The request's number.
     let number: UInt64
     /// The next step; nil if the database did not answer.
     let next: APIRoute.Handler?
@@ -167,20 +164,7 @@ final class QueryWorker {
     }
 
     private func ask(_ job: Job) throws(StoreError) -> Query.Found {
-      let before = job.basis.contains(.devices) ? try databases.tokens().state() : nil
-      if let obstacle = before?.obstacle { return .answer(Problem.incomplete(obstacle).response) }
-      if job.basis.contains(.schedule), let obstacle = try databases.schedule().obstacle() {
-        return .answer(Problem.incomplete(obstacle).response)
-      }
-      let found = try job.read(databases)
-      guard let before else { return found }
-      let after = try databases.tokens().state()
-      guard before == after else {
-        return .answer(
-          Problem.incomplete(after.obstacle ?? "it was read from the topics anew; ask again")
-            .response)
-      }
-      return found
+      try databases.read(job.basis, job.read)
     }
   }
 }
@@ -213,5 +197,30 @@ final class Databases {
     let opened = try ScheduleQueries(scheduleLocation)
     openSchedule = opened
     return opened
+  }
+
+  /// Reads; the result is the obstacle if the basis is not complete before and after it.
+  func read(_ basis: Query.Basis, _ read: Query.Read) throws(StoreError) -> Query.Found {
+    let before = basis.contains(.devices) ? try tokens().state() : nil
+    if let obstacle = before?.obstacle { return .answer(Problem.incomplete(obstacle).response) }
+    if let obstacle = try scheduleObstacle(basis) {
+      return .answer(Problem.incomplete(obstacle).response)
+    }
+    let found = try read(self)
+    if let obstacle = try scheduleObstacle(basis) {
+      return .answer(Problem.incomplete(obstacle).response)
+    }
+    guard let before else { return found }
+    let after = try tokens().state()
+    guard before == after else {
+      return .answer(
+        Problem.incomplete(after.obstacle ?? "it was read from the topics anew; ask again")
+          .response)
+    }
+    return found
+  }
+
+  private func scheduleObstacle(_ basis: Query.Basis) throws(StoreError) -> String? {
+    basis.contains(.schedule) ? try schedule().obstacle() : nil
   }
 }

@@ -10,7 +10,6 @@ import Store
 /// The changes of the schedule when a user and devices are erased: requests without another recipient are cancelled,
 /// others continue without them, and the last states of the user's activities end.
 struct ScheduleErasure: Sendable {
-  /// The most entries changed at once.
   static let limit = 1_000
 
   struct Change: Sendable {

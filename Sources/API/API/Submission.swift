@@ -18,7 +18,6 @@ final class Submission {
   var verdicts = VerdictLog()
   /// The number of its requests and bytes so far.
   var bill = BodyBill()
-  /// The number of requests acknowledged by Kafka.
   var acknowledged = 0
   /// The last turn in which it was processed, and the work spent in it.
   private var work: (turn: UInt64, cost: Int) = (0, 0)
@@ -27,7 +26,6 @@ final class Submission {
   /// The common status of all refusals; nil if they differ.
   private var refusedStatus: Int?
   private var submitted = 0
-  /// The reason why processing has ended.
   var ending: Problem?
   var isGivenUp = false
   /// The body waits for Kafka, or for its key's rate.
@@ -37,7 +35,6 @@ final class Submission {
   var isAnswered = false
   /// The time at which unacknowledged items are given up (monotonic milliseconds).
   var deadline = UInt64.max
-  /// Its slot among the bodies in progress.
   var slot: Int?
 
   init(
@@ -51,17 +48,14 @@ final class Submission {
     self.maxBody = maxBody
   }
 
-  /// Whether a compressed body has more to unpack.
   var hasMore: Bool { !isGivenUp && body.inflater?.hasMore ?? false }
 
   // MARK: Bounds
 
-  /// The work spent on it in this turn.
   func used(in turn: UInt64) -> Int { work.turn == turn ? work.cost : 0 }
 
   func use(_ cost: Int, in turn: UInt64) { work = (turn, used(in: turn) + cost) }
 
-  /// Counts empty lines, too.
   func noteEmptyLines() { bill.emptyLines = body.splitter.emptyLines }
 
   /// Reports its memory and disk usage to the server.
@@ -70,13 +64,11 @@ final class Submission {
     exchange.stored = verdicts.storedBytes
   }
 
-  /// Drops the body.
   func dropBody() {
     body.drop()
     account()
   }
 
-  /// Counts a refusal.
   func noteRefusal(_ status: Int) {
     refusedStatus = refusedStatus == nil || refusedStatus == status ? status : 400
   }
@@ -84,11 +76,8 @@ final class Submission {
   // MARK: Verdicts
 
   private func separate() {
-    switch body.shape {
-    case .single: break
-    case .array: verdicts.append(verdicts.count == 0 ? UInt8(ascii: "[") : UInt8(ascii: ","))
-    case .lines: break
-    }
+    guard body.shape == .array else { return }
+    verdicts.append(verdicts.count == 0 ? UInt8(ascii: "[") : UInt8(ascii: ","))
   }
 
   private func endVerdict() {
@@ -139,7 +128,6 @@ final class Submission {
     JSONValue.array(list).text.withUnsafeBytes { verdicts.append($0) }
   }
 
-  /// Appends the verdict on a refused request.
   func appendRefusal(_ problem: Problem, id: String?) {
     separate()
     guard case .object(var object) = problem.json else { return }

@@ -5,7 +5,6 @@ struct Submissions {
   private var slots: [Submission?] = []
   private var free: [Int] = []
 
-  /// Adds a body and returns its number.
   mutating func insert(_ submission: Submission) -> Int {
     if let slot = free.popLast() {
       slots[slot] = submission

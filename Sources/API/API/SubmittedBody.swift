@@ -10,7 +10,6 @@ final class SubmittedBody {
   var splitter: ItemSplitter
   var inflater: Inflater?
   var buffer = ByteBuffer(capacity: 4_096)
-  /// Whether all bytes have been received.
   var isComplete = false
   private var item: Range<Int>?
   /// The number of leading blanks of a document already scanned.
@@ -65,7 +64,6 @@ final class SubmittedBody {
     splitter.removedPassed()
   }
 
-  /// Drops the body.
   func drop() {
     buffer = ByteBuffer(capacity: 16)
     inflater = nil

@@ -17,7 +17,6 @@ enum UsersAPI {
     APIRoute("DELETE", "/v1/users/{user...}", .database, forget),
   ]
 
-  /// The most devices of a user in an answer.
   private static let limit = 1_000
 
   private struct User {

@@ -17,10 +17,8 @@ struct VerdictLog: ~Copyable {
   private var spilled = 0
   private var file: Int32 = -1
 
-  /// The bytes of all verdicts.
   var count: Int { spilled + memory.count }
 
-  /// The memory that it uses, in bytes.
   var reservedBytes: Int { memory.reservedBytes }
 
   /// The bytes in its file, even after `takeBody` has handed that over.

@@ -38,7 +38,6 @@ public struct APIKey: Sendable, Equatable {
     self.campaigns = campaigns
   }
 
-  /// The name of its holder in records.
   public var actor: String { "key \(name)" }
 
   /// - Parameter now: milliseconds since the epoch.
@@ -57,7 +56,6 @@ public struct APIKey: Sendable, Equatable {
   }
 }
 
-/// All keys of the HTTP API.
 public struct APIKeyTable: Sendable, Equatable {
   public let keys: [APIKey]
 

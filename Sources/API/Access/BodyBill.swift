@@ -11,9 +11,7 @@ public struct BodyBill: Sendable, Equatable {
   /// The number of requests processed, and of empty lines.
   public var requests = 0
   public var emptyLines = 0
-  /// The number of refused requests among them.
   public var refused = 0
-  /// The number of unpacked bytes.
   public var bytes = 0
   private var charged = 0
 

@@ -12,7 +12,6 @@ public struct ItemSplitter: Sendable, Equatable {
     case document
   }
 
-  /// The reason why the body cannot be split any further.
   public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     /// Neither an object nor an array.
     case notADocument
@@ -52,13 +51,11 @@ public struct ItemSplitter: Sendable, Equatable {
   private var depth = 0
   private var isInString = false
   private var isEscaped = false
-  /// The number of bytes scanned.
   private var scanned = 0
   private var itemStart = 0
 
   public init(_ form: Form) { self.form = form }
 
-  /// The number of empty lines passed.
   public private(set) var emptyLines = 0
 
   /// True if the body is a JSON array: the answer is then an array, too.
@@ -66,9 +63,7 @@ public struct ItemSplitter: Sendable, Equatable {
 
   /// The next item in the available bytes; nil if it is not complete yet. `passed` bytes may then be removed.
   ///
-  /// - Parameters:
-  ///   - bytes: bytes received and not removed.
-  ///   - isEnd: whether the body is complete.
+  /// - Parameter bytes: bytes received and not removed.
   public mutating func next(in bytes: Span<UInt8>, isEnd: Bool) throws(Problem) -> Range<Int>? {
     switch form {
     case .lines: nextLine(bytes, isEnd)
@@ -163,7 +158,6 @@ public struct ItemSplitter: Sendable, Equatable {
     return found
   }
 
-  /// Scans a non-blank byte between items.
   private mutating func between(_ byte: UInt8) throws(Problem) {
     switch (state, byte) {
     case (.start, UInt8(ascii: "{")): state = .single

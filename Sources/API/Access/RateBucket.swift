@@ -10,9 +10,7 @@ public struct RateBucket: Sendable, Equatable {
   private var thousandths: Int
   private var updated: UInt64
 
-  /// - Parameters:
-  ///   - rate: items per second, at least 1.
-  ///   - now: monotonic milliseconds.
+  /// - Parameter rate: items per second, at least 1.
   public init(rate: Int, now: UInt64) {
     precondition(rate > 0, "a rate is at least one item per second")
     self.rate = rate

@@ -78,17 +78,14 @@ extension JSONValue {
 }
 
 extension JSONObject {
-  /// Appends a text unless it is empty.
   mutating func appendText(_ key: String, _ text: String) {
     if !text.isEmpty { append(key, .string(text)) }
   }
 
-  /// Appends texts unless there are none.
   mutating func appendTexts(_ key: String, _ texts: [String]) {
     if !texts.isEmpty { append(key, .array(texts.map { .string($0) })) }
   }
 
-  /// Appends a number above 0.
   mutating func appendPositive(_ key: String, _ number: Int64?) {
     if let number, number > 0 { append(key, .integer(number)) }
   }

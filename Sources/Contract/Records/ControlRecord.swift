@@ -91,3 +91,13 @@ public enum ControlRecord {
     value(.init(key: "pace", value: .string("\(pace)")), by: author)
   }
 }
+
+extension CampaignRecord {
+  /// The author of a control of this campaign. A control counts from the campaign's start, and the clock of the host
+  /// that started it may be ahead.
+  ///
+  /// - Parameter now: milliseconds since the epoch.
+  public func author(now: Int64, by: String, reason: String?) -> ControlRecord.Author {
+    ControlRecord.Author(at: max(now, at), by: by, reason: reason)
+  }
+}

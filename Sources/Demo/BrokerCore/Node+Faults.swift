@@ -18,6 +18,15 @@ extension Node {
     return topics[name] != nil
   }
 
+  /// Adds partitions to a topic. Returns false if there is no such topic, or it has as many.
+  public mutating func grow(
+    _ name: String, to partitions: Int32, _ storage: any LogStorage
+  ) -> Bool {
+    let asked: Value = ["Name": .text(name), "Count": .number(partitions)]
+    let answer = createPartitions(["Results": .list([asked])], storage)
+    return answer["Results"].list.allSatisfy { $0["Error"] == .number(ErrorCode.none.rawValue) }
+  }
+
   /// Changes a partition's leader, with the next epoch; -1 for none. False if there is no such topic or broker.
   public mutating func setLeader(
     _ partition: TopicPartition, broker: Int32, _ storage: any LogStorage

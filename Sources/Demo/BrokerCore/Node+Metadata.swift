@@ -50,8 +50,9 @@ extension Node {
         return ["Error": .error(.unknownTopicID), "Id": topic["Id"], "Name": .null]
       }
     }
-    return describeCluster(tellsRights: request["ClusterRights"].isTrue, caller)
+    let answer = describeCluster(tellsRights: request["ClusterRights"].isTrue, caller)
       .with("Topics", .list(found))
+    return hidesClusterID ? answer.with("ClusterId", .null).with("Controller", .number(-1)) : answer
   }
 
   /// Creates a missing topic if the caller may; otherwise the response reports it as missing.

@@ -131,6 +131,8 @@ public struct Node: Sendable {
   var sessions: [ConnectionID: Session] = [:]
   /// A unique id for each newly created cluster; the journal stores it.
   public internal(set) var clusterID = ""
+  /// Whether metadata has neither that id nor a controller; for tests.
+  public var hidesClusterID = false
   var topics: [String: Topic] = [:]
   var namesByID: [[UInt8]: String] = [:]
   var groups: [ExactText: Group] = [:]

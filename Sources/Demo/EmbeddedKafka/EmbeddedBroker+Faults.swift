@@ -62,6 +62,9 @@ extension EmbeddedBroker {
     server.withNode { node, _ in _ = node.setTopic(name, error) }
   }
 
+  /// Leaves the cluster's id and controller out of the metadata from now on, as some vendors' clusters do.
+  public func hideClusterID() { server.withNode { node, _ in node.hidesClusterID = true } }
+
   /// Closes a broker's connections and refuses new ones; it keeps its data.
   public func setDown(broker: Int32 = 1) { try? server.setUp(false, broker: broker) }
 
@@ -78,6 +81,12 @@ extension EmbeddedBroker {
       node.setLeader(BrokerCore.TopicPartition(topic, partition), broker: broker, storage)
     }
     guard isDone else { throw .invalid("broker \(broker) cannot lead \(topic) [\(partition)]") }
+  }
+
+  /// Adds partitions to a topic. Throws if there is no such topic, or it has as many.
+  public func grow(topic: String, to partitions: Int32) throws(KafkaError) {
+    let isDone = server.withNode { node, storage in node.grow(topic, to: partitions, storage) }
+    guard isDone else { throw .invalid("topic \(topic) cannot have \(partitions) partitions") }
   }
 
   /// Makes another broker the coordinator of a consumer group.

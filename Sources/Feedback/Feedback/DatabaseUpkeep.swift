@@ -27,7 +27,7 @@ struct DatabaseUpkeep {
   private let retention: Int64
   private let counters: Counters<FeedbackMetrics>
   private var patience: DatabaseRetry
-  private var isKeepingNoted: Bool
+  private var isKeepingNoted = false
   private var nextRemoval: UInt64 = 0
   private var nextSuspicions: UInt64 = 0
   private var walk: Walk?
@@ -44,7 +44,6 @@ struct DatabaseUpkeep {
     retention = settings.keepReceipts
     self.counters = counters
     patience = DatabaseRetry(context, counters)
-    isKeepingNoted = retention == 0
   }
 
   /// Devices were forgotten: nothing of them is to stay in SQLite's log.
@@ -68,10 +67,7 @@ struct DatabaseUpkeep {
     var hasMore = false
     do throws(StoreError) {
       try store.demandWritable()
-      if !isKeepingNoted {
-        try store.set(ReceiptKeeping(since: WallClock.milliseconds(), retention: retention))
-        isKeepingNoted = true
-      }
+      if retention > 0 { try noteKeeping() }
       hasMore = try removeReceipts()
       if try removeForgotten(now) { hasMore = true }
       if try removeSuspicions(now) { hasMore = true }
@@ -83,6 +79,13 @@ struct DatabaseUpkeep {
     }
     patience.succeeded()
     return hasMore
+  }
+
+  /// Also again: a copy that keeps none, as in a rolling update, takes the note away while there is no receipt.
+  private mutating func noteKeeping() throws(StoreError) {
+    if isKeepingNoted, try store.receiptKeeping() != nil { return }
+    try store.set(ReceiptKeeping(since: WallClock.milliseconds(), retention: retention))
+    isKeepingNoted = true
   }
 
   /// - Returns: whether the walk goes on.

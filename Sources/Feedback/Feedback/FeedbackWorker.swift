@@ -159,6 +159,7 @@ final class FeedbackWorker {
   /// - Returns: true when there were records. A batch that has some and grows waits for the next ones.
   private func readRecords() -> Bool {
     guard machine.isIdle else { return false }
+    machine.takes(now: WallClock.milliseconds())
     if tables.hasRefutedMarks { machine.marksAreRefuted() }
     tables.hasRefutedMarks = false
     var hasTaken = false
@@ -288,7 +289,7 @@ final class FeedbackWorker {
       if machine.isConfirming {
         rounds.confirming.read(
           to: try invalidator.confirm(
-            after: rounds.confirming.after, limit: limit, now: WallClock.milliseconds(), &outcome,
+            after: rounds.confirming.after, limit: limit, now: machine.takenUntil, &outcome,
             isOwned: isOwned))
       }
       return outcome

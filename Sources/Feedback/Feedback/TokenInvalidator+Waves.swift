@@ -174,7 +174,8 @@ final class WaveClock {
   private var next = Int64.min
 
   func isDue(_ now: Int64) -> Bool {
-    guard now >= next else { return false }
+    // The other way round the clock was set back: the next look must not wait until it is there again.
+    guard now >= next || now < next - BadTokenWave.window else { return false }
     next = now + BadTokenWave.window
     return true
   }

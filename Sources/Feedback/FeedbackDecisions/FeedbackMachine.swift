@@ -76,6 +76,8 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   /// The partitions of answers that are ours, and those of them that have been read to their end.
   private var owned: Set<Int32> = []
   @usableFromInline var ended: Set<Int32> = []
+  /// Until when answers have been taken, in milliseconds since the epoch.
+  public private(set) var takenUntil: Int64 = 0
   private var hasRefutedMarks = false
   /// Records of the batch before, and until when the next one grows; monotonic milliseconds.
   private var countBefore = 0
@@ -140,6 +142,10 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   }
 
   // MARK: Records
+
+  /// Records are taken now (milliseconds since the epoch), unless a batch is under way: a database that takes nothing for
+  /// hours leaves answers unread.
+  public mutating func takes(now: Int64) { if isIdle { takenUntil = now } }
 
   /// Whether further records are to be taken.
   @inlinable

@@ -176,16 +176,17 @@ extension IngestOutput {
     return content
   }
 
-  /// A topic's max.message.bytes, asked of the cluster once; nil where it does not say.
+  /// A topic's max.message.bytes, asked of the cluster once a minute at most; nil where it does not say.
   private func sizeLimit(of topic: String) -> String? {
-    if let known = sizeLimits[topic] { return known }
+    let now = MonotonicClock.milliseconds()
+    if let known = sizeLimits[topic], now < known.until { return known.limit }
     var limit: String?
     if let admin = try? KafkaAdmin(settings.kafka) {
       let settings = try? admin.topicSettings([topic], timeoutMilliseconds: 1_000)
       limit = settings?[topic]?["max.message.bytes"]
       admin.close()
     }
-    sizeLimits[topic] = .some(limit)
+    sizeLimits[topic] = (limit, now + 60_000)
     return limit
   }
 

@@ -51,8 +51,9 @@ final class IngestOutput {
   var oversized: [OversizedRecord] = []
   /// Reads what of that was a request for the schedule.
   lazy var refusedReader = RequestReader(types: settings.pushTypes, lanes: settings.lanes)
-  /// The max.message.bytes of such topics, as far as the cluster says.
-  var sizeLimits: [String: String?] = [:]
+  /// The max.message.bytes of such topics, as far as the cluster says, and until when that is believed: operators raise
+  /// it.
+  var sizeLimits: [String: (limit: String?, until: UInt64)] = [:]
   /// Bytes of what requests become that may be written before it is asked again whether there is room.
   private var credit = 0
   private var watch: ProducerWatch

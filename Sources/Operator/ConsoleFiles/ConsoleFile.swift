@@ -5,10 +5,7 @@
 /// They are a module of their own because SwiftPM makes array literals of them, which take the compiler much longer than
 /// a string literal would: only a change of one of them takes that time again.
 public enum ConsoleFile {
-  /// HTML.
   public static var page: [UInt8] { PackageResources.console_html }
-  /// CSS.
   public static var style: [UInt8] { PackageResources.console_css }
-  /// JavaScript.
   public static var script: [UInt8] { PackageResources.console_js }
 }

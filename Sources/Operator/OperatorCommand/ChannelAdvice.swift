@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 
-/// Advice to the operator about an error of channel management.
 enum ChannelAdvice {
   /// Returns advice for every reason that channel management can give, or for the status of an unknown one.
   static func text(_ response: GatewayResponse) -> String {

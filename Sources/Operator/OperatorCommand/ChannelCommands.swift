@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet channels create`: creates a broadcast channel.
-public enum ChannelsCreateCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum ChannelsCreateCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     @Declared(
       .choice(
         "storage-policy", of: ["none", "last"], default: "none",
@@ -15,26 +15,24 @@ public enum ChannelsCreateCommand: Command {
 
     var storesLast: Bool { storagePolicy == "last" }
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       common = try ChannelSettings(values)
     }
   }
 
-  public static let name = "channels create"
-  public static let summary =
+  static let name = "channels create"
+  static let summary =
     "Creates a broadcast channel for an app's Live Activities and prints its id."
-  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     try ChannelSession(settings.common, context).create(storesLast: settings.storesLast)
   }
 }
 
 /// `martlet channels list`: lists the channels of an app, or shows one of them.
-public enum ChannelsListCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum ChannelsListCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     @Declared(
       .text(
         "channel", placeholder: "ID",
@@ -42,48 +40,44 @@ public enum ChannelsListCommand: Command {
     fileprivate var channel: String?
     var common = ChannelSettings()
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       common = try ChannelSettings(values)
       if let channel { try ChannelSettings.check(channel: channel, values) }
     }
   }
 
-  public static let name = "channels list"
-  public static let summary =
+  static let name = "channels list"
+  static let summary =
     "Prints the ids of an app's broadcast channels, one per line; with --channel what that one is."
-  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let session = ChannelSession(settings.common, context)
     if let channel = settings.channel { try session.read(channel) } else { try session.list() }
   }
 }
 
 /// `martlet channels delete`: deletes a channel permanently.
-public enum ChannelsDeleteCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum ChannelsDeleteCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     @Declared(.text("channel", placeholder: "ID", "The channel's id, in base64."))
     fileprivate var channel: String
     @Declared(CommandSettings.isConfirmed) fileprivate var isConfirmed: Bool
     var common = ChannelSettings()
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       common = try ChannelSettings(values)
       try ChannelSettings.check(channel: channel, values)
     }
   }
 
-  public static let name = "channels delete"
-  public static let summary =
+  static let name = "channels delete"
+  static let summary =
     "Deletes a broadcast channel. Its id is never used again; broadcasts that APNs has stored may"
     + " still arrive."
-  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if !settings.isConfirmed {
       try Confirmation.ask(
         "delete channel \(settings.channel) of \(settings.common.app) permanently")

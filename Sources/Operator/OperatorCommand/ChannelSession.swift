@@ -94,7 +94,7 @@ struct ChannelSession {
     _ method: String, _ resource: String, channel: String? = nil, body: [UInt8]? = nil,
     whenLost advice: String? = nil
   ) throws(ServiceFailure) -> HTTP2Client.Answer {
-    let id = Self.newID()
+    let id = NotificationID(version4: .random(in: .min ... .max), .random(in: .min ... .max))
     var headers: [(String, String)] = [("apns-request-id", id.description)]
     if settings.identity.certificate == nil {
       let authorization = try CurrentProviderToken.authorization(
@@ -121,13 +121,6 @@ struct ChannelSession {
     let said = Self.read(answer, sent: id)
     guard !said.response.isForeign else { throw foreign(answer, said, advice) }
     return answer
-  }
-
-  /// Generates a random UUID (RFC 9562 §5.4).
-  private static func newID() -> NotificationID {
-    NotificationID(
-      high: UInt64.random(in: .min ... .max) & 0xFFFF_FFFF_FFFF_0FFF | 0x4000,
-      low: UInt64.random(in: .min ... .max) & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000)
   }
 
   // MARK: The answer

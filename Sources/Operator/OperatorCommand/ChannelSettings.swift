@@ -4,11 +4,11 @@ import Bytes
 import Contract
 import HTTPClient
 import ServiceKit
-public import Settings
+import Settings
 import TLS
 
 /// The settings of every `martlet channels` command: the app, the gateway, and the authentication.
-public struct ChannelSettings: DeclaredSettings, Sendable {
+struct ChannelSettings: DeclaredSettings, Sendable {
   @Declared(
     .text(
       "app", placeholder: "BUNDLE-ID",
@@ -66,16 +66,12 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
   var seal = TokenSeal.none
   private(set) var identity = HTTP2Client.Identity()
 
-  public init() {}
+  init() {}
 
   init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     cluster = try ClusterSettings(values, clientID: "martlet-channels")
-    do throws(RequestError) {
-      try RequestRules.checkName(app.utf8.span, .app)
-    } catch {
-      throw values.error("app", "\(error)")
-    }
+    try values.orError("app") { try RequestRules.checkName(app.utf8.span, .app) }
     seal = try TokenSeal(values)
     proxy = try GatewayProxy(proxyURL, file: proxyCredentialsFile, values)
     identity = try identity(values)
@@ -90,27 +86,20 @@ public struct ChannelSettings: DeclaredSettings, Sendable {
     guard clientCertificate != nil || clientKey == nil else {
       throw values.error("client-key", "is given without client-certificate")
     }
-    do throws(TLSError) {
+    try values.orError("gateway-roots") {
       if let gatewayRoots { try TLSContext.checkPEMRoots(gatewayRoots) }
-    } catch {
-      throw values.error("gateway-roots", "\(error)")
     }
-    do throws(TLSError) {
-      let shown = try clientCertificate.map { certificate throws(TLSError) in
+    let shown = try values.orError(clientKey == nil ? "client-certificate" : "client-key") {
+      try clientCertificate.map { certificate throws(TLSError) in
         try TLSIdentity.load(certificate: certificate, key: clientKey ?? certificate)
       }
-      return HTTP2Client.Identity(
-        roots: gatewayRoots, certificate: shown?.certificates, key: shown?.key,
-        serverName: gatewayName)
-    } catch {
-      throw values.error(clientKey == nil ? "client-certificate" : "client-key", "\(error)")
     }
+    return HTTP2Client.Identity(
+      roots: gatewayRoots, certificate: shown?.certificates, key: shown?.key,
+      serverName: gatewayName)
   }
 
-  /// Throws if an id cannot be a channel id.
   static func check(channel: String, _ values: SettingValues) throws(SettingErrors) {
-    do throws(ChannelID.Problem) { try ChannelID.validate(channel.utf8.span) } catch {
-      throw values.error("channel", "\(error)")
-    }
+    try values.orError("channel") { try ChannelID.validate(channel.utf8.span) }
   }
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 import CommandKit
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet completion SHELL`: prints the script that completes this command in a shell.
-public enum CompletionCommand: Command {
+enum CompletionCommand: Command {
   /// The requested text.
-  public enum Settings: Sendable {
+  enum Settings: Sendable {
     case script(String)
     /// The words that can follow these; the scripts request this.
     case words([String])
   }
 
-  public static let name = "completion"
-  public static let summary =
+  static let name = "completion"
+  static let summary =
     "Prints a completion script for a shell: commands, settings and their values."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     [],
     operands: .init(
       "bash|zsh|fish", 1...10_000,
@@ -23,7 +23,7 @@ public enum CompletionCommand: Command {
         + " zsh). For fish: martlet completion fish | source. The scripts ask martlet completion -- words"
         + " WORD… for what may come next."))
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     let first = values.operands[0]
     if first == "words" { return .words(Array(values.operands.dropFirst())) }
     guard values.operands.count == 1, let script = CompletionScript.text(first) else {
@@ -32,7 +32,7 @@ public enum CompletionCommand: Command {
     return .script(script)
   }
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     switch settings {
     case .script(let text): StandardOutput.write(text)
     case .words(let words):

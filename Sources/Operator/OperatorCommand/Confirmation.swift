@@ -2,7 +2,6 @@
 import Glibc
 import ServiceKit
 
-/// Asks for confirmation before an action that cannot be undone.
 enum Confirmation {
   /// Continues only after `yes` on a terminal. Without a terminal it throws an error that names `--yes`.
   static func ask(_ deed: String) throws(ServiceFailure) {

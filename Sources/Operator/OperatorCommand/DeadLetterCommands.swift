@@ -3,12 +3,12 @@ import CommandKit
 import Contract
 import EventLoop
 import Identity
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet dead-letters list`: lists dead letters with their reasons; with a position or id, shows one in full.
-public enum DeadLettersListCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum DeadLettersListCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var cluster = ClusterSettings()
     var filter = DeadLetterFilter()
     @Declared(CommandSettings.isJSON) var isJSON: Bool
@@ -16,27 +16,25 @@ public enum DeadLettersListCommand: Command {
     /// The position or id of the letters to show in full; nil for a list.
     var wanted: String?
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
       filter = try DeadLetterFilter(values, cluster.names)
       wanted = values.operands.first
     }
   }
 
-  public static let name = "dead-letters list"
-  public static let summary =
+  static let name = "dead-letters list"
+  static let summary =
     "Lists dead letters, one per line: position, time, reason and app. With a position or an id it shows those whole, with"
     + " their payloads. Reads to the current end of the topic. Device tokens are shortened unless --reveal is given."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "PARTITION/OFFSET|ID", 0...1,
       "A dead letter, as the list prints it; or an apns-id or request id, which shows every dead letter that has it."
     ))
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if let wanted = settings.wanted {
       try show(wanted, settings, context) { StandardOutput.line($0) }
     } else {
@@ -101,8 +99,8 @@ public enum DeadLettersListCommand: Command {
 }
 
 /// `martlet dead-letters replay`: sends dead letters back to their topics.
-public enum DeadLettersReplayCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum DeadLettersReplayCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var cluster = ClusterSettings()
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     fileprivate var lanes = Lanes.standard
@@ -114,9 +112,7 @@ public enum DeadLettersReplayCommand: Command {
 
     var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       cluster = try ClusterSettings(values, clientID: "martlet-dead-letters")
       lanes = try Lanes(values)
       filter = try DeadLetterFilter(values, names, places: values.operands)
@@ -126,20 +122,20 @@ public enum DeadLettersReplayCommand: Command {
   /// The number of dead letters above which a replay needs a confirmation.
   static let fewLetters = 20
 
-  public static let name = "dead-letters replay"
-  public static let summary =
+  static let name = "dead-letters replay"
+  static let summary =
     "Produces dead letters again: those of ingest to the requests, those of the sender to their lane"
     + " with zero attempts. They stay on the topic and keep their apns-ids: a second replay of a dead"
     + " letter ends as deduplicated while its partition's apns-id window contains the first (by default"
     + " the last 20,000 notifications of the partition, docs/guarantees.md); after that it is sent again. It asks before"
     + " it replays more than \(fewLetters), or without a filter."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "PARTITION/OFFSET …", 0...10_000,
       "Only these dead letters: PARTITION/OFFSET of each, as list prints it. Filters also apply."))
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let result = try replay(settings, context)
     if settings.isJSON {
       StandardOutput.line(result.json(isDryRun: settings.isDryRun))

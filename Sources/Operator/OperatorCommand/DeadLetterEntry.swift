@@ -24,7 +24,6 @@ struct DeadLetterEntry {
       value: record.value.baseAddress == nil ? nil : Array(record.value), headers: record.headers)
   }
 
-  /// - Parameter timestamp: The record's timestamp in milliseconds.
   init(
     partition: Int32, offset: Int64, timestamp: Int64, key: [UInt8]?, value: [UInt8]?,
     headers: [KafkaHeader]
@@ -44,10 +43,8 @@ struct DeadLetterEntry {
   var stage: String { letter.stage }
   /// `topic/partition/offset` of the failed record; empty if unknown.
   var origin: String { letter.origin?.description ?? "" }
-  /// The topic of that record.
   var originTopic: String { letter.origin?.topic ?? "" }
 
-  /// Whether its value begins as a notification does.
   var isNotification: Bool { value.map { Envelope.begins($0) } ?? false }
 
   /// The envelope and body of a letter from the sender; nil if it has none.
@@ -56,7 +53,6 @@ struct DeadLetterEntry {
     return try? Envelope.parse(value.span, types: .any, lanes: .any)
   }
 
-  /// The text of a part of the value.
   func text(_ range: ByteRange) -> String {
     guard let value, range.indices.upperBound <= value.count else { return "" }
     return String(decoding: value[range.indices], as: UTF8.self)
@@ -72,7 +68,6 @@ struct DeadLetterEntry {
   var apnsID: String? { letter.apnsID ?? envelope.map { text($0.idText) } }
   var requestID: String? { letter.requestID }
 
-  /// The `apns-id` or the request's id, if any.
   var id: String { apnsID ?? requestID ?? "" }
 
   /// Whether this is its `apns-id`, in either case, or its request's id.

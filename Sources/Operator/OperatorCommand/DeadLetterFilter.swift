@@ -5,10 +5,9 @@ import EventLoop
 import Identity
 import JSON
 import ServiceKit
-public import Settings
+import Settings
 
-/// Selects the dead letters that a command is about.
-public struct DeadLetterFilter: DeclaredSettings, Sendable {
+struct DeadLetterFilter: DeclaredSettings, Sendable {
   @Declared(
     .choice(
       "reason", of: DeadLetterReason.allCases.map(\.rawValue),
@@ -55,7 +54,7 @@ public struct DeadLetterFilter: DeclaredSettings, Sendable {
   /// `PARTITION/OFFSET` of each selected letter; empty for any.
   var places: Set<String> = []
 
-  public init() {}
+  init() {}
 
   /// - Parameter places: `PARTITION/OFFSET` of each selected letter.
   init(

@@ -6,9 +6,7 @@ import JSON
 import Kafka
 import ServiceKit
 
-/// The result of a replay, or of a dry run.
 struct ReplayResult: Equatable {
-  /// The number of records by destination topic.
   var sent: [String: Int] = [:]
   var skipped: [ReplayPlan.Obstacle: Int] = [:]
   /// The number of records that Kafka rejected permanently.
@@ -24,7 +22,6 @@ struct ReplayResult: Equatable {
     }
   }
 
-  /// The summary, one line per outcome.
   func lines(isDryRun: Bool) -> [String] {
     let verb = isDryRun ? "would be replayed" : "replayed"
     var lines = sent.sorted { $0.key < $1.key }.map { "\($0.value) \(verb) to \($0.key)" }
@@ -106,8 +103,5 @@ final class DeadLetterReplayer {
     result.wasStopped = context.signals.isStopping
   }
 
-  /// Ends the producer.
-  ///
-  /// - Returns: What Kafka has, for the audit.
   func end() -> String { output.end() }
 }

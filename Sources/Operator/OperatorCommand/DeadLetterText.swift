@@ -19,7 +19,6 @@ struct DeadLetterText {
     columns.map { StatusText.padded($0.0, $0.1) }.joined(separator: " ") + " DETAIL"
   }
 
-  /// One line of the table.
   func row(_ letter: DeadLetterEntry) -> String {
     let cells = [
       letter.place, Timestamp.text(milliseconds: letter.at), letter.stage, letter.reason,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Records
 
-/// Formats an envelope for commands.
 enum EnvelopeText {
   /// The non-empty fields of an envelope, by the names of their positions or by their keys.
   static func fields(

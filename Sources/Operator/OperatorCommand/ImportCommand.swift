@@ -2,14 +2,14 @@
 import APNS
 import CommandKit
 import Contract
-public import Diagnosis
+import Diagnosis
 import JSON
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet import FILE`: produces requests from a file to `push.requests`.
-public enum ImportCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum ImportCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var file = ""
     var cluster = ClusterSettings()
 
@@ -28,9 +28,7 @@ public enum ImportCommand: Command {
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     var lanes = Lanes.standard
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       cluster = try ClusterSettings(values, clientID: "martlet-import")
       file = values.operands[0]
       pushTypes = try PushTypes(values)
@@ -38,11 +36,11 @@ public enum ImportCommand: Command {
     }
   }
 
-  public static let name = "import"
-  public static let summary =
+  static let name = "import"
+  static let summary =
     "Produces the lines of a file (NDJSON, one request per line) to the requests topic, unchanged."
     + " An invalid request is produced too: it becomes a dead letter and is reported."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "FILE", 1...1,
@@ -50,7 +48,7 @@ public enum ImportCommand: Command {
         + " line cannot be parsed."))
 
   /// Reads the file like an import, and produces nothing.
-  public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
+  static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
     FileCheck.findings(in: settings.file, context, consequence: "makes dead letters of them") {
       source throws(ServiceFailure) in
       let result = try Importer(source, nil, settings, context).run()
@@ -61,7 +59,7 @@ public enum ImportCommand: Command {
     }
   }
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let source = try LineSource(settings.file) { context.signals.isStopping }
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
     try cluster.demand(
@@ -85,20 +83,19 @@ public enum ImportCommand: Command {
   }
 }
 
-/// The result of an import.
-public struct ImportResult: Sendable, Equatable {
+struct ImportResult: Sendable, Equatable {
   /// The number of non-empty lines read.
-  public var lines = 0
+  var lines = 0
   /// The number of lines that Kafka has acknowledged.
-  public var produced = 0
+  var produced = 0
   /// The number of those that are not valid requests.
-  public var unusable = 0
+  var unusable = 0
   /// The number of invalid device tokens in valid requests.
-  public var invalidTokens = 0
+  var invalidTokens = 0
   /// The number of lines that Kafka rejected permanently.
-  public var refused = 0
-  public var milliseconds: UInt64 = 0
-  public var wasStopped = false
+  var refused = 0
+  var milliseconds: UInt64 = 0
+  var wasStopped = false
 
   var text: String {
     let seconds = Double(milliseconds) / 1_000

@@ -4,12 +4,12 @@ import CommandKit
 import Contract
 import EventLoop
 import Kafka
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet inspect TOPIC`: shows the records of a topic in readable form.
-public enum InspectCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum InspectCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var topic = ""
     var cluster = ClusterSettings()
 
@@ -36,27 +36,25 @@ public enum InspectCommand: Command {
     var fromEnd: Bool { from == "end" }
     var follows: Bool { isFollowing || fromEnd }
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       cluster = try ClusterSettings(values, clientID: "martlet-inspect")
       let word = values.operands[0]
       topic = TopicLookup.find(word, in: cluster.names) ?? word
     }
   }
 
-  public static let name = "inspect"
-  public static let summary =
+  static let name = "inspect"
+  static let summary =
     "Prints the records of a topic as a table: time, outcome, reason, app, device and id of each, as far as it names them;"
     + " with --json all of it, an object in each line. Device tokens are shortened; provider tokens are never shown."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "TOPIC", 1...1,
       "A topic of Martlet by its short name, such as receipts, notifications, dead-letters; or any full"
         + " name."))
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
     _ = try cluster.demand(
       settings.topic, "Martlet's own are \(TopicLookup.list(settings.cluster.names))")

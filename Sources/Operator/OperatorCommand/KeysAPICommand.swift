@@ -2,12 +2,12 @@
 import CommandKit
 import EventLoop
 import JSON
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet keys api NAME`: creates a key for the HTTP API.
-public enum KeysAPICommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum KeysAPICommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var name = ""
 
     @Declared(.list("apps", default: "*", "Apps that the key may send for; * means all."))
@@ -60,9 +60,7 @@ public enum KeysAPICommand: Command {
         campaigns: campaigns)
     }
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       name = values.operands[0]
       guard !name.isEmpty, name.utf8.count <= 64 else {
         throw SettingErrors(nil, "the NAME has not 1 to 64 bytes")
@@ -70,15 +68,15 @@ public enum KeysAPICommand: Command {
     }
   }
 
-  public static let name = "keys api"
-  public static let summary =
+  static let name = "keys api"
+  static let summary =
     "Makes a key for clients of martlet-api, prints it once, and adds its entry to the file of API keys. The file has"
     + " only its SHA-256."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self,
     operands: .init("NAME", 1...1, "Whose key it is, for logs; at most 64 bytes, once in a file."))
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let key = APIKeyEntry.freshKey()
     let entry = settings.entry.json(of: key)
     if let file = settings.file {

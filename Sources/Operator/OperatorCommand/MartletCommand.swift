@@ -25,7 +25,6 @@ public enum MartletCommand {
     ]
   }
 
-  /// The commands that `martlet --help` lists.
   public static let overview = CommandOverview(
     [
       .init(
@@ -99,7 +98,6 @@ public enum MartletCommand {
       "tokens reject": "tokens waves --reject",
     ])
 
-  /// Runs the command named by the process's arguments.
   public static func main() -> Never {
     runCommands(
       program: "martlet", summary: summary, commands, sibling: LabProgram.sibling,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Settings
+import Telemetry
 
 extension SettingValues {
   /// The moment that the text of a setting names, in milliseconds since the epoch.
@@ -19,7 +20,7 @@ enum MomentText {
   static func milliseconds(of text: String, now: Int64) -> Int64? {
     if let span = DurationText.milliseconds(of: text) { return now - span }
     let parts = text.split(separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
-    guard let day = day(parts[0]) else { return nil }
+    guard let day = Timestamp.days(parts[0], firstYear: 0) else { return nil }
     guard parts.count == 2 else { return day * 86_400_000 }
     guard parts[1].hasSuffix("Z"), let time = time(parts[1].dropLast()) else { return nil }
     return day * 86_400_000 + time
@@ -31,28 +32,6 @@ enum MomentText {
       part.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(part) : nil
     }
     return values.count == parts.count ? values : nil
-  }
-
-  /// Days since the epoch, computed in eras of 400 years that start on 1 March.
-  private static func day(_ text: Substring) -> Int64? {
-    // The year has four digits, month and day have two.
-    let widths = text.utf8.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
-    guard widths.map(\.count) == [4, 2, 2], let date = numbers(text, "-"), date.count == 3,
-      (1...12).contains(date[1]), (1...daysOf(month: date[1], date[0])).contains(date[2])
-    else { return nil }
-    let year = date[1] <= 2 ? date[0] - 1 : date[0]
-    let era = (year < 0 ? year - 399 : year) / 400
-    let yearOfEra = year - era * 400
-    let dayOfYear = (153 * (date[1] > 2 ? date[1] - 3 : date[1] + 9) + 2) / 5 + date[2] - 1
-    return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-  }
-
-  private static func daysOf(month: Int64, _ year: Int64) -> Int64 {
-    switch month {
-    case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-    case 4, 6, 9, 11: 30
-    default: 31
-    }
   }
 
   /// Parses `hh:mm`, `hh:mm:ss` or `hh:mm:ss.mmm` to milliseconds.

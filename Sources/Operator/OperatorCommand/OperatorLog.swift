@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// The log events of the operator's commands.
 public enum OperatorLog: String, LogTable {
   case audit
   case requestRefused = "Kafka refuses a canary's request"

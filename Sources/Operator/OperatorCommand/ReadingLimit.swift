@@ -19,7 +19,6 @@ struct ReadingLimit {
   /// Starts anew, after records have arrived.
   mutating func restart() { limit = TimeLimit(milliseconds: milliseconds) }
 
-  /// Fails if the time is up.
   func demand(_ topic: String, _ lastError: KafkaError?) throws(ServiceFailure) {
     guard limit.left > 0 else {
       throw ServiceFailure(

@@ -84,7 +84,7 @@ final class RecordPrinter {
     line.append(UInt8(ascii: "/"))
     line.append(decimal: record.offset)
     line.append(UInt8(ascii: " "))
-    appendTime(record.timestamp)
+    line.append(record.timestamp < 0 ? "-" : Timestamp.text(milliseconds: record.timestamp))
     if record.key.baseAddress != nil {
       line.append(" key=")
       appendKey(record.key)
@@ -96,10 +96,6 @@ final class RecordPrinter {
       line.append(header.value)
     }
     line.append(UInt8(ascii: " "))
-  }
-
-  private func appendTime(_ milliseconds: Int64) {
-    line.append(milliseconds < 0 ? "-" : Timestamp.text(milliseconds: milliseconds))
   }
 
   /// On most topics keys start with a device token, even one too short to be recognized.

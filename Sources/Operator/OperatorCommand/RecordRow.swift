@@ -12,9 +12,7 @@ struct RecordRow {
   private static let columns = [
     ("time", 20), ("outcome", 13), ("reason", 24), ("app", 24), ("token", 9),
   ]
-  /// The placeholder for an absent value.
   private static let nothing = "-"
-  /// The header row.
   static let head = line(columns.map(\.0) + ["id"])
 
   private var outcome: String?

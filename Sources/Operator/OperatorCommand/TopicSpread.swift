@@ -7,16 +7,9 @@ import Kafka
 /// Waits until every broker of a cluster knows topics that were just created: each broker learns of them on its own,
 /// and a program that asks one too early considers the topics missing.
 struct TopicSpread {
-  private let configuration: KafkaConfiguration
-  private let brokers: [String]
-  private let topics: [String]
-
-  /// - Parameter brokers: The brokers' addresses.
-  init(_ configuration: KafkaConfiguration, _ brokers: [String], _ topics: [String]) {
-    self.configuration = configuration
-    self.brokers = brokers
-    self.topics = topics
-  }
+  let configuration: KafkaConfiguration
+  let brokers: [String]
+  let topics: [String]
 
   /// - Returns: What one broker still lacked at the time limit; nil if each has all topics.
   func wait(timeLimit: TimeLimit) -> String? {

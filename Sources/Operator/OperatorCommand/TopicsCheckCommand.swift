@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import CommandKit
 import Contract
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet topics check`: checks the topics of a cluster against what Martlet needs.
-public enum TopicsCheckCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum TopicsCheckCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var topics: [TopicSpecification] = []
     var cluster = ClusterSettings()
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
@@ -15,23 +15,21 @@ public enum TopicsCheckCommand: Command {
 
     var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       cluster = try ClusterSettings(values, clientID: "martlet-topics")
       lanes = try Lanes(values)
       topics = try PartitionCounts.specifications(names, values)
     }
   }
 
-  public static let name = "topics check"
-  public static let summary =
+  static let name = "topics check"
+  static let summary =
     "Compares the topics of a Kafka cluster with what martlet topics create creates: partitions, cleanup.policy,"
     + " retention.ms, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing or differs."
     + " Changes nothing."
-  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
     let check = try orFail {
       try TopicCheck(

@@ -2,12 +2,12 @@
 import CommandKit
 import Contract
 import Kafka
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet topics create`: creates the topics on a real cluster.
-public enum TopicsCreateCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum TopicsCreateCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var topics: [TopicSpecification] = []
     var cluster = ClusterSettings()
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
@@ -28,21 +28,19 @@ public enum TopicsCreateCommand: Command {
 
     var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       cluster = try ClusterSettings(values, clientID: "martlet-topics")
       lanes = try Lanes(values)
       topics = try PartitionCounts.specifications(names, values)
     }
   }
 
-  public static let name = "topics create"
-  public static let summary =
+  static let name = "topics create"
+  static let summary =
     "Creates Martlet's topics on a Kafka cluster and reports which of them already exist."
-  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.onlyShow {
       let width = settings.topics.map(\.name.count).max() ?? 0
       for topic in settings.topics { StandardOutput.line(topic.row(width: width)) }
@@ -52,18 +50,21 @@ public enum TopicsCreateCommand: Command {
     try orFail {
       try create(settings, cluster.admin)
       let brokers = try cluster.admin.brokers(timeoutMilliseconds: 10_000)
-      let wait = TopicSpread(cluster.configuration, brokers, settings.topics.map(\.name))
-      if let lacking = wait.wait(timeLimit: TimeLimit(milliseconds: 10_000)) {
+      let spread = TopicSpread(
+        configuration: cluster.configuration, brokers: brokers, topics: settings.topics.map(\.name))
+      if let lacking = spread.wait(timeLimit: TimeLimit(milliseconds: 10_000)) {
         throw ServiceFailure("not every broker has the topics yet: \(lacking)")
       }
     }
   }
 
   private static func create(_ settings: Settings, _ admin: KafkaAdmin) throws(KafkaError) {
-    let existing = try admin.partitionCounts(timeoutMilliseconds: 10_000)
+    let existing = try admin.topicListing(
+      naming: settings.topics.map(\.name), timeoutMilliseconds: 10_000
+    ).sizes
     let missing = settings.topics.filter { existing[$0.name] == nil }
     for topic in settings.topics {
-      guard let count = existing[topic.name] else { continue }
+      guard let count = existing[topic.name]?.partitions else { continue }
       let note = count == Int(topic.partitions) ? "" : ", not \(topic.partitions)"
       StandardOutput.line("exists   \(topic.name) (\(count) partitions\(note))")
     }

@@ -4,7 +4,6 @@ public import Contract
 
 /// A device token in a file of another system, or in an export. Times are in milliseconds since the epoch.
 public struct ImportedToken: Equatable, Sendable {
-  /// The token as written in the file.
   public var token: String
   /// The app; nil if absent in the file.
   public var app: String?
@@ -16,7 +15,6 @@ public struct ImportedToken: Equatable, Sendable {
   public var invalidation: Invalidation?
   public var details = DeviceDetails.none
 
-  /// A response of APNs that a token is invalid.
   public struct Invalidation: Equatable, Sendable {
     public var since: Int64
     /// The earliest registration that makes the token valid again; nil for any after `since`.
@@ -36,7 +34,6 @@ public struct ImportedToken: Equatable, Sendable {
   public init(token: String) { self.token = token }
 }
 
-/// The result of a line of a file.
 public enum ImportedItem: Equatable, Sendable {
   case token(ImportedToken)
   /// A JSON object to be read.
@@ -49,9 +46,4 @@ public enum ImportedItem: Equatable, Sendable {
 public struct ImportedLine: Equatable, Sendable {
   public let line: Int
   public let item: ImportedItem
-
-  public init(line: Int, item: ImportedItem) {
-    self.line = line
-    self.item = item
-  }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The forms of a file of device tokens.
 public enum TokenFileFormat: String, CaseIterable, Sendable {
   /// One token per line.
   case plain

@@ -55,7 +55,6 @@ extension ByteBuffer {
     append(decimalMagnitude: value.magnitude)
   }
 
-  /// Appends an unsigned integer in decimal digits.
   @inlinable
   public mutating func append(decimalMagnitude value: UInt64) {
     reserve(20)

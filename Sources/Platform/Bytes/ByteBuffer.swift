@@ -29,7 +29,6 @@ public struct ByteBuffer: ~Copyable {
     UnsafeMutableRawPointer(bitPattern: 16).unsafelyUnwrapped
   }
 
-  /// The number of bytes in it.
   @inlinable
   public var count: Int { end - start }
 

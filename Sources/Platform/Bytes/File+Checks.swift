@@ -41,7 +41,6 @@ extension File {
     return status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// The folder that a path stands in.
   static func parent(of path: String) -> String {
     var rest = path[...]
     while rest.count > 1, rest.last == "/" { rest = rest.dropLast() }

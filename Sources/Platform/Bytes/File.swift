@@ -67,8 +67,6 @@ public enum File {
   private static let pipeMilliseconds: Int32 = 5_000
 
   /// Replaces the file at `path` as a whole: a reader sees the old content or the new, never a part.
-  ///
-  /// - Parameter mode: permission bits of the new file, `0o600` unless told.
   public static func write(
     _ path: String, _ bytes: [UInt8], mode: UInt32 = 0o600
   ) throws(SystemError) {
@@ -147,8 +145,6 @@ public enum File {
   }
 
   /// Makes a folder; one that is there already is no error.
-  ///
-  /// - Parameter mode: permission bits of a new folder, `0o700` unless told.
   public static func makeFolder(_ path: String, mode: UInt32 = 0o700) throws(SystemError) {
     if mkdir(path, mode_t(mode)) != 0 && errno != EEXIST {
       throw .last("cannot make the folder \(path)")

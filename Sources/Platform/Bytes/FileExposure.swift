@@ -15,12 +15,6 @@ public struct FileExposure: Equatable, Sendable {
     public var isUser: Bool
     public var id: UInt32?
     public var mayRead: Bool
-
-    public init(isUser: Bool, id: UInt32?, mayRead: Bool) {
-      self.isUser = isUser
-      self.id = id
-      self.mayRead = mayRead
-    }
   }
 
   /// Permission bits and the sticky bit.
@@ -29,13 +23,6 @@ public struct FileExposure: Equatable, Sendable {
   public var group: UInt32
   /// The access control list's grants beside the owner and the rest of the world; nil without one.
   public var list: [Grant]?
-
-  public init(mode: UInt32, owner: UInt32, group: UInt32, list: [Grant]? = nil) {
-    self.mode = mode
-    self.owner = owner
-    self.group = group
-    self.list = list
-  }
 
   /// True if somebody else than the owner may change the file. The group's bits are the mask of a list, if there is
   /// one.
@@ -126,8 +113,7 @@ extension File {
     if try FileExposure(path).isChangeable {
       return "\(path) can be changed by others: chmod go-w \(path)"
     }
-    let end = path.lastIndex(of: "/")
-    let folder = end.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let folder = parent(of: path)
     guard try FileExposure(folder).isOpenFolder(in: ownGroups) else { return nil }
     return
       "the folder \(folder) can be changed by others, who could replace \(path): chmod go-w \(folder)"

@@ -17,22 +17,13 @@ public struct APIKeyEntry: Sendable {
   var paces = false
   var campaigns = false
 
-  /// An entry without limits.
-  ///
-  /// - Parameter mayChange: whether it may also change paces and campaigns.
-  public init(name: String, apps: [String], mayChange: Bool = false) {
-    self.init(
-      name: name, apps: apps, readable: nil, rate: 0, maxBody: 0, paces: mayChange,
-      campaigns: mayChange)
-  }
-
   /// - Parameters:
   ///   - readable: apps of which it may read; nil for the same.
   ///   - rate: most requests per second; 0 for no limit.
   ///   - maxBody: bytes of the largest body; 0 leaves it to `martlet-api`.
   ///   - expires: milliseconds since the epoch; nil for no end.
   public init(
-    name: String, apps: [String], readable: [String]?, rate: Int, maxBody: Int,
+    name: String, apps: [String], readable: [String]? = nil, rate: Int = 0, maxBody: Int = 0,
     expires: Int64? = nil, paces: Bool = false, campaigns: Bool = false
   ) {
     self.name = name
@@ -56,7 +47,6 @@ public struct APIKeyEntry: Sendable {
     return String(decoding: text.bytes, as: UTF8.self)
   }
 
-  /// The entry of this key.
   public func json(of key: String) -> JSONValue {
     var object = JSONObject()
     object.append("name", .string(name))
@@ -80,7 +70,6 @@ public struct APIKeyEntry: Sendable {
     }
   }
 
-  /// The content of a file with a further entry.
   private static func text(
     of content: [UInt8]?, with entry: JSONValue, named name: String, _ file: String
   ) throws(ServiceFailure) -> [UInt8] {

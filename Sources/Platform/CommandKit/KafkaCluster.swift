@@ -26,9 +26,8 @@ public struct KafkaCluster {
     }
   }
 
-  /// Fails unless the topic exists: looking one up by its name alone would create it on many clusters.
+  /// Fails unless the topic exists.
   ///
-  /// - Parameter advice: what to do about it.
   /// - Returns: its partitions.
   @discardableResult
   public func demand(_ topic: String, _ advice: String) throws(ServiceFailure) -> Int {
@@ -48,9 +47,7 @@ public struct KafkaCluster {
 
   /// Writes one record, and waits until Kafka has it.
   ///
-  /// - Parameters:
-  ///   - topic: one that the cluster is known to have (`demand`).
-  ///   - value: nil for a tombstone.
+  /// - Parameter topic: one that the cluster is known to have (`demand`).
   public func write(
     _ topic: String, key: [UInt8], _ value: [UInt8]?, headers: [KafkaHeader] = []
   ) throws(ServiceFailure) {
@@ -75,7 +72,7 @@ public struct KafkaCluster {
   ) throws {
     while true {
       do throws(KafkaError) {
-        _ = try admin.clusterID(timeoutMilliseconds: Int32(min(250, max(1, timeLimit.left))))
+        try admin.awaitAnswer(timeoutMilliseconds: Int32(min(250, max(1, timeLimit.left))))
         return
       } catch {
         if timeLimit.left == 0 || !error.isRetriable { throw error }

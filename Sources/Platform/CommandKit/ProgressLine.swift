@@ -27,9 +27,7 @@ public struct ProgressLine {
 
   /// Shows where the work stands, if it is time.
   ///
-  /// - Parameters:
-  ///   - fraction: how much is done, 0…1; nil when it is unknown.
-  ///   - note: said at the end of the line.
+  /// - Parameter fraction: how much is done, 0…1; nil when it is unknown.
   public mutating func update(count: Int, fraction: Double?, note: String = "") {
     let now = MonotonicClock.milliseconds()
     guard let startedAt else {

@@ -20,9 +20,6 @@ public struct WriteWatch {
   private var looksAt: UInt64 = 0
   private var saysAt: UInt64 = 0
 
-  /// - Parameters:
-  ///   - topics: those that the command writes to.
-  ///   - standstill: what is noticed, and when waiting ends.
   public init(_ cluster: KafkaCluster, _ topics: [String], standstill: Standstill = Standstill()) {
     (self.cluster, self.topics, self.standstill) = (cluster, topics, standstill)
   }

@@ -42,13 +42,6 @@ public struct CanaryWatch: Sendable {
     public let receipt: Int64
     /// From the request until the receipt was read, by one clock.
     public let total: Int64
-
-    public init(ingest: Int64, sender: Int64, receipt: Int64, total: Int64) {
-      self.ingest = ingest
-      self.sender = sender
-      self.receipt = receipt
-      self.total = total
-    }
   }
 
   public enum Result: Sendable, Equatable {
@@ -78,10 +71,8 @@ public struct CanaryWatch: Sendable {
     due = now
   }
 
-  /// The push that is under way.
   public var pendingID: String? { push?.id }
 
-  /// True if a push is to be sent now.
   public func isDue(now: UInt64) -> Bool { push == nil && now >= due }
 
   /// When something happens next without any event: a push is due, or its time is up.
@@ -93,7 +84,6 @@ public struct CanaryWatch: Sendable {
     due = now + interval
   }
 
-  /// Kafka has the request.
   public mutating func acknowledged() { push?.isAcknowledged = true }
 
   /// A receipt was read; nil if it does not end the push under way. Of a user's devices the first outcome counts.

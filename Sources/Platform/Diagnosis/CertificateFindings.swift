@@ -5,7 +5,6 @@ public struct CertificateFacts: Sendable, Equatable {
   public var path: String
   /// The subject's UID; nil without one.
   public var bundleID: String?
-  /// Topics that the certificate may send to.
   public var topics: [String]
   /// Bundle ids that its list lets it serve.
   public var apps: [String]
@@ -36,9 +35,8 @@ public enum CertificateFindings {
 
   /// - Parameter now: seconds since the epoch.
   public static func all(_ certificate: CertificateFacts, now: Int64) -> [Finding] {
-    let wrong = [expiry(certificate, now), marks(certificate), topics(certificate)].compactMap {
-      $0
-    }
+    let findings = [expiry(certificate, now), marks(certificate), topics(certificate)]
+    let wrong = findings.compactMap(\.self)
     guard wrong.isEmpty else { return wrong }
     let days = (certificate.expiresAt - now) / 86_400
     let environments =

@@ -34,7 +34,6 @@ public struct CredentialFacts: Sendable, Equatable {
 /// Findings about signing keys that are readable and well formed: ids that were mixed up. APNs answers to such keys
 /// with 403 InvalidProviderToken, and does not say which of the two ids is wrong.
 public enum CredentialFindings {
-  /// One finding a credential.
   public static func all(_ credentials: [CredentialFacts]) -> [Finding] {
     let teams = Set(credentials.map(\.teamID))
     let keys = Set(credentials.map(\.keyID))

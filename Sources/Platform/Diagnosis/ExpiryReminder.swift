@@ -24,7 +24,6 @@ public struct ExpiryReminder: Sendable, Equatable {
   /// - Parameters:
   ///   - expiresAt: its end, in seconds since the epoch.
   ///   - wall: now, likewise.
-  ///   - now: monotonic milliseconds.
   public mutating func step(expiresAt: Int64, wall: Int64, now: UInt64) -> Notice? {
     let isOver = expiresAt <= wall
     let days = Self.days(from: wall, to: expiresAt)

@@ -17,7 +17,6 @@ public struct Finding: Sendable, Equatable {
     private var rank: Int { Status.allCases.firstIndex(of: self) ?? 0 }
   }
 
-  /// The subject of a finding.
   public enum Subject: String, Sendable, CaseIterable {
     case settings, credential, certificate, root, clock, zones, kafka, topic, group, partitions,
       proxy, gateway

@@ -65,7 +65,6 @@ public enum GatewayFindings {
     }
   }
 
-  /// Findings about the root certificate of a host of Apple's.
   private static func root(_ facts: GatewayFacts) -> [Finding] {
     guard environment(ofApple: facts.host) != nil, let root = facts.root,
       root != RootFindings.current, root != RootFindings.former

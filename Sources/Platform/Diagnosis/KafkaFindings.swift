@@ -52,7 +52,6 @@ public struct KafkaFacts: Sendable {
   public init(bootstrap: String) { self.bootstrap = bootstrap }
 }
 
-/// The rules.
 public struct KafkaFindings {
   private let facts: KafkaFacts
   private let rights: KafkaRights
@@ -216,7 +215,7 @@ public struct KafkaFindings {
   ) -> Finding {
     .error(
       subject, place, "this user may not \(verb) it\(needs(resource, verb))",
-      remedy: grant(resource))
+      remedy: rights.command(for: resource, user: principal))
   }
 
   /// The right by its name.
@@ -229,9 +228,5 @@ public struct KafkaFindings {
       }
     }
     return ": needs \(operations.map(\.rawValue).joined(separator: " and ")) on \(resource.words)"
-  }
-
-  private func grant(_ resource: KafkaRight.Resource) -> String {
-    rights.command(for: resource, user: principal)
   }
 }

@@ -116,10 +116,8 @@ public struct KafkaRights: Sendable {
   /// The topics of the program, in the order of the table.
   public var topics: [String] { topics { _ in true } }
 
-  /// The topics that it reads.
   public var readTopics: [String] { topics { $0.contains(.read) } }
 
-  /// The topics that it writes.
   public var writtenTopics: [String] { topics { $0.contains(.write) } }
 
   /// The operations that the table grants on one topic or group: nothing where it does not name it.

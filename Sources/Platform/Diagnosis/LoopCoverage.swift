@@ -28,7 +28,6 @@ public struct LoopCoverage: Sendable, Equatable {
   /// Loops that have nothing of a lane with so many partitions.
   public func idleLoops(partitions: Int) -> Int { max(0, needed - partitions) }
 
-  /// The remedy.
   public func remedy(topic: String) -> String {
     "add partitions (kafka-topics.sh --alter --topic \(topic) --partitions \(needed); docs/operations.md, Adding"
       + " partitions), lower --loops, or run fewer senders"

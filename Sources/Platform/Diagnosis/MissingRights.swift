@@ -8,7 +8,6 @@ public struct MissingRights: Sendable {
     public let right: String
     /// Kafka's name of its answer; nil when the right is granted.
     public let error: String?
-    /// The command that grants it.
     public let remedy: String
   }
 
@@ -35,9 +34,7 @@ public struct MissingRights: Sendable {
   /// The authorizer refused an operation; `describe` of a topic: the user may not see it, so every right to it is
   /// missing.
   ///
-  /// - Parameters:
-  ///   - error: Kafka's name of its answer.
-  ///   - now: monotonic milliseconds.
+  /// - Parameter error: Kafka's name of its answer.
   public mutating func refused(
     _ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource, error: String, now: UInt64
   ) -> Report? {

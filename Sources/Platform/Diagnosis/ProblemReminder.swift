@@ -26,8 +26,6 @@ public struct ProblemReminder: Sendable, Equatable {
   }
 
   /// Call it once per turn.
-  ///
-  /// - Parameter now: monotonic milliseconds.
   public mutating func step(isFailing: Bool, now: UInt64) -> Step {
     guard isFailing else {
       defer { (nextAt, wasReported) = (nil, false) }

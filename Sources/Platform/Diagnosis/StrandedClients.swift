@@ -15,9 +15,7 @@ public struct StrandedClients: Sendable {
 
   /// Notes what was found: to be called every ten seconds or so.
   ///
-  /// - Parameters:
-  ///   - names: the clients that found no broker; nil if no client does, and so the cluster may be away.
-  ///   - now: monotonic milliseconds.
+  /// - Parameter names: the clients that found no broker; nil if no client does, and so the cluster may be away.
   /// - Returns: one that has found none for as long as `patience`.
   public mutating func saw(_ names: Set<String>?, now: UInt64) -> String? {
     since = since.filter { names?.contains($0.key) == true }

@@ -2,13 +2,11 @@
 
 /// What can be known of the reason why Kafka acknowledges nothing, and what is said of it.
 public struct WriteObstacle: Sendable {
-  /// A topic as the cluster describes it.
   public struct Topic: Sendable {
     public var name: String
     /// The cluster's error for it; nil if it has none.
     public var error: String?
     public var partitions = 0
-    /// Partitions that have no leader.
     public var leaderless = 0
     /// Partitions of which fewer brokers are in sync than a write needs, and the fewest that are.
     public var belowMinimum = 0
@@ -38,7 +36,6 @@ public struct WriteObstacle: Sendable {
   public var topics: [Topic] = []
   /// A broker that has delayed its answers meanwhile, because a quota is used up.
   public var throttling: Int32?
-  /// The last error of the producer's connections.
   public var lastError: String?
 
   public init() {}

@@ -3,7 +3,6 @@ public import Bytes
 import CLinux
 import Glibc
 
-/// Starts other programs.
 public enum ChildProcess {
   /// Starts a program and returns its process id; the caller reaps it with waitpid(2).
   ///
@@ -23,8 +22,9 @@ public enum ChildProcess {
   ) throws(SystemError) -> Int32 {
     let arguments = CStrings([path] + arguments)
     let environment = CStrings(environment)
-    let pid = martlet_spawn(
-      path, arguments.pointers, environment.pointers, output ?? -1, holdsStop ? 1 : 0)
+    let pid = withExtendedLifetime((arguments, environment)) {
+      martlet_spawn(path, arguments.pointers, environment.pointers, output ?? -1, holdsStop ? 1 : 0)
+    }
     guard pid > 0 else { throw .last("cannot start \(path)") }
     return pid
   }
@@ -37,7 +37,7 @@ public enum ChildProcess {
     with path: String, name: String, _ arguments: [String]
   ) -> SystemError {
     let arguments = CStrings([name] + arguments)
-    _ = execv(path, arguments.pointers)
+    _ = withExtendedLifetime(arguments) { execv(path, arguments.pointers) }
     return .last("cannot run \(path)")
   }
 

@@ -25,7 +25,6 @@ public struct LoopThread: ~Copyable {
   /// Waits for the body to return.
   public consuming func join() { pthread_join(thread, nil) }
 
-  /// Detaches the thread: it ends by itself.
   public consuming func detach() { pthread_detach(thread) }
 }
 

@@ -24,23 +24,14 @@ public struct ReadyEvent: Sendable, Equatable {
   public var writable: Bool
   /// The peer closed its side, or the descriptor is in error; reading says which.
   public var hangup: Bool
-
-  public init(token: UInt64, readable: Bool, writable: Bool, hangup: Bool) {
-    self.token = token
-    self.readable = readable
-    self.writable = writable
-    self.hangup = hangup
-  }
 }
 
 /// Waits for descriptors (epoll(7), level-triggered). Owned by one thread.
 public final class Poller {
-  private let fd: Int32
+  /// The epoll descriptor, for another poller: readable while something is ready here.
+  public let fd: Int32
   private let slots: UnsafeMutablePointer<epoll_event>
   private let capacity: Int32
-
-  /// The epoll descriptor, for another poller: readable while something is ready here.
-  public var descriptor: Int32 { fd }
 
   /// A poller that reports at most `capacity` descriptors a turn; the rest come next turn.
   public init(capacity: Int = 256) throws(SystemError) {

@@ -4,7 +4,6 @@ import CLinux
 import Glibc
 import Random
 
-/// The answer to one look-up.
 public struct Resolution: Sendable {
   /// The number given with the request.
   public let request: UInt64
@@ -47,7 +46,8 @@ public final class Resolver {
   public init(answers: Mailbox<Resolution>, hostsFile: String? = nil) throws(SystemError) {
     let requests = Mailbox<Message>(wakeup: Wakeup())
     self.requests = requests
-    try Self.start(requests, answers, hostsFile)
+    let thread = try LoopThread(name: "resolver") { Resolver.run(requests, answers, hostsFile) }
+    thread.detach()
   }
 
   deinit { requests.post(.stop) }
@@ -56,13 +56,6 @@ public final class Resolver {
   /// needs no name server.
   public func resolve(_ host: String, port: UInt16, number: UInt64, seed: UInt64) {
     requests.post(.resolve(Request(number: number, host: host, port: port, seed: seed)))
-  }
-
-  private static func start(
-    _ requests: Mailbox<Message>, _ answers: Mailbox<Resolution>, _ hostsFile: String?
-  ) throws(SystemError) {
-    let thread = try LoopThread(name: "resolver") { run(requests, answers, hostsFile) }
-    thread.detach()
   }
 
   private static func run(

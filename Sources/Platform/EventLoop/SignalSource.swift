@@ -53,7 +53,6 @@ public final class SignalSource {
     return set
   }
 
-  /// The next signal that arrived, or nil.
   public func next() -> Int32? {
     var details = signalfd_siginfo()
     let size = MemoryLayout<signalfd_siginfo>.size

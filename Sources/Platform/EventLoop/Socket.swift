@@ -79,9 +79,7 @@ public struct Socket: ~Copyable, Sendable {
     }
   }
 
-  /// The address this socket is bound to.
   public var localAddress: SocketAddress? { address(getsockname) }
-  /// The address of the peer, nil before the connection is up.
   public var peerAddress: SocketAddress? { address(getpeername) }
 
   /// The result of `connecting` once the socket is writable: nil when connected.

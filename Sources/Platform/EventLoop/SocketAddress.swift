@@ -41,7 +41,6 @@ public struct SocketAddress: Sendable, Hashable, CustomStringConvertible {
     self.port = port
   }
 
-  /// The same host with another port.
   public func with(port: UInt16) -> SocketAddress { SocketAddress(checked: bytes, port: port) }
 
   /// The address without the port, IPv6 without brackets.

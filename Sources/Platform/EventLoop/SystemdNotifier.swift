@@ -33,12 +33,9 @@ public struct SystemdNotifier: Sendable {
   public func status(_ words: String) {
     send("STATUS=" + words.filter { !$0.isNewline })
   }
-  /// It begins to stop.
   public func stopping() { send("STOPPING=1") }
-  /// It is alive.
   public func watchdog() { send("WATCHDOG=1") }
 
-  /// - Returns: whether the socket took it.
   @discardableResult public func send(_ message: String) -> Bool {
     guard let address = path.flatMap({ UnixAddress($0) }) else { return false }
     let socket = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)

@@ -57,9 +57,9 @@ public struct ChunkedBody: Sendable {
   private mutating func size(_ bytes: Span<UInt8>) throws(RequestProblem) -> Step {
     guard let line = try Self.line(bytes, longest: Self.longestLine) else { return .wait }
     var (value, digits) = (0, 0)
-    while digits < line, let digit = Self.digit(bytes[digits]) {
+    while digits < line, let digit = HTTPToken.hexDigit(bytes[digits]) {
       guard value >> 56 == 0 else { throw RequestProblem(413, "a chunk is too large") }
-      value = value << 4 | digit
+      value = value << 4 | Int(digit)
       digits += 1
     }
     guard digits > 0, digits == line || bytes[digits] == UInt8(ascii: ";") else {
@@ -94,14 +94,5 @@ public struct ChunkedBody: Sendable {
       }
     }
     return nil
-  }
-
-  private static func digit(_ byte: UInt8) -> Int? {
-    switch byte {
-    case 0x30...0x39: Int(byte) - 0x30
-    case 0x41...0x46: Int(byte) - 0x37
-    case 0x61...0x66: Int(byte) - 0x57
-    default: nil
-    }
   }
 }

@@ -15,6 +15,16 @@ enum HTTPToken {
     default: false
     }
   }
+
+  /// The value of a hexadecimal digit.
+  static func hexDigit(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x41...0x46: byte - 0x37
+    case 0x61...0x66: byte - 0x57
+    default: nil
+    }
+  }
 }
 
 /// `name:port` as in `Host` (RFC 9110 §7.2).

@@ -39,11 +39,6 @@ public struct OpenClients: Sendable {
     case refused
   }
 
-  /// A client has connected.
-  ///
-  /// - Parameters:
-  ///   - address: where from.
-  ///   - now: monotonic milliseconds.
   public mutating func enter(_ id: Int, from address: [UInt8], now: UInt64) -> Entry {
     var replaced: Int?
     if clients.count >= limit {
@@ -109,7 +104,6 @@ public struct OpenClients: Sendable {
     clients[id]?.heard = now
   }
 
-  /// A client has gone.
   public mutating func left(_ id: Int) {
     if clients.removeValue(forKey: id)?.owner != nil { accepted -= 1 }
   }

@@ -44,7 +44,6 @@ public struct ProxyAnswer: Equatable, Sendable {
     self.account = account
   }
 
-  /// The answer opens the tunnel.
   public var opensTunnel: Bool { (200..<300).contains(status) }
 
   /// Status, words and account, for messages.
@@ -136,8 +135,7 @@ public struct ProxyFailure: Error, Equatable, Sendable, CustomStringConvertible 
         "\(refusal); it does not accept the user and password that it was sent",
         "correct proxy-credentials, or the proxy's users and what this user may do")
     } else {
-      self.init(
-        "\(refusal); it wants a user and a password", "set proxy-credentials")
+      self.init("\(refusal); it wants a user and a password", "set proxy-credentials")
     }
   }
 

@@ -3,7 +3,6 @@
 /// The head of an HTTP/1.1 request: its line and its fields, read by the letter of RFC 9110 and RFC 9112. What they call
 /// an error is refused, also where servers are free to guess.
 public struct RequestHead: Equatable, Sendable {
-  /// The most fields of a head.
   public static let mostFields = 100
 
   /// The length of the body, or the way it is framed.
@@ -69,8 +68,6 @@ public struct RequestHead: Equatable, Sendable {
   private static func isSameLetter(_ one: UInt8, _ other: UInt8) -> Bool {
     one == other || (one | 0x20 == other | 0x20 && (one | 0x20) &- 0x61 < 26)
   }
-
-  // MARK: Fields
 
   /// A field's line, without its end; also one of a chunked body's trailer.
   static func field(_ line: Span<UInt8>) throws(RequestProblem) -> (name: String, value: String) {

@@ -3,7 +3,6 @@
 /// A request that is refused before anything of it is acted upon: its bytes are not HTTP/1.1 as RFC 9112 defines it, or go
 /// beyond a bound. The connection ends with the answer, since nobody can say where the next request begins.
 public struct RequestProblem: Error, Equatable, Sendable {
-  /// The status of the answer.
   public let status: Int
   /// The cause, in one sentence.
   public let text: String

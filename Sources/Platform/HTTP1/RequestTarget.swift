@@ -27,7 +27,6 @@ public struct RequestTarget: Equatable, Sendable {
     self.query = query
   }
 
-  /// The value of the query's first part of that name.
   public func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
 
   /// A name that two parts of the query have.
@@ -46,8 +45,8 @@ public struct RequestTarget: Equatable, Sendable {
     while index < bytes.count {
       switch bytes[index] {
       case UInt8(ascii: "%"):
-        guard index + 2 < bytes.count, let high = digit(bytes[index + 1]),
-          let low = digit(bytes[index + 2]), high << 4 | low != 0
+        guard index + 2 < bytes.count, let high = HTTPToken.hexDigit(bytes[index + 1]),
+          let low = HTTPToken.hexDigit(bytes[index + 2]), high << 4 | low != 0
         else { throw .malformed("an escape in the target that is not % and two hex digits") }
         decoded.append(high << 4 | low)
         index += 3
@@ -63,14 +62,5 @@ public struct RequestTarget: Equatable, Sendable {
       throw .malformed("the target is not UTF-8")
     }
     return text
-  }
-
-  private static func digit(_ byte: UInt8) -> UInt8? {
-    switch byte {
-    case 0x30...0x39: byte - 0x30
-    case 0x41...0x46: byte - 0x37
-    case 0x61...0x66: byte - 0x57
-    default: nil
-    }
   }
 }

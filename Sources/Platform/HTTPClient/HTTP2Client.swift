@@ -42,7 +42,6 @@ public final class HTTP2Client {
     fileprivate var address: String { "\(HTTP2Client.bracketed(host)):\(port)" }
   }
 
-  /// The answer of a server.
   public struct Answer: Sendable {
     public let status: Int
     /// Names in lower case, in the order in which they came.
@@ -53,7 +52,6 @@ public final class HTTP2Client {
     public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
   }
 
-  /// Why there is no answer.
   public struct Failure: Error, Sendable, CustomStringConvertible {
     public let description: String
     /// The request may have reached the server, which may have carried it out.
@@ -63,7 +61,6 @@ public final class HTTP2Client {
   private static let bodyLimit = 16 << 20
 
   private let easy: UnsafeMutableRawPointer
-  private let problem = CurlProblem()
   private let host: String
   private let port: UInt16
   private let identity: Identity
@@ -95,8 +92,8 @@ public final class HTTP2Client {
   public func send(
     _ method: String, _ path: String, headers: [(String, String)], body: [UInt8]? = nil
   ) throws(Failure) -> Answer {
-    curl_easy_reset(easy)
-    problem.attach(to: easy)
+    // libcurl must not write where the answer was.
+    defer { curl_easy_reset(easy) }
     var list: UnsafeMutablePointer<curl_slist>?
     var places: UnsafeMutablePointer<curl_slist>?
     defer {
@@ -114,9 +111,7 @@ public final class HTTP2Client {
     martlet_curl_set_headers(easy, list)
     setConnection()
     let sink = AnswerSink(limit: Self.bodyLimit)
-    let context = Unmanaged.passUnretained(sink).toOpaque()
-    martlet_curl_set_sink(easy, receiveBody, context)
-    martlet_curl_set_header_sink(easy, receiveHeader, context)
+    sink.attach(to: easy)
     let code = (body ?? []).withUnsafeBytes { bytes in
       if body != nil { martlet_curl_set_body(easy, bytes.baseAddress, curl_off_t(bytes.count)) }
       return withExtendedLifetime(sink) { curl_easy_perform(easy) }
@@ -144,8 +139,7 @@ public final class HTTP2Client {
   }
 
   private func failure(_ code: CURLcode, _ sink: AnswerSink) -> Failure {
-    let words =
-      sink.isOverflown ? "the answer is too long" : problem.text(code)
+    let words = sink.isOverflown ? "the answer is too long" : sink.problem(code)
     // The request to a proxy counts, too.
     let hasLeft =
       martlet_curl_request_bytes(easy) > 0
@@ -186,59 +180,4 @@ public final class HTTP2Client {
     default: return words
     }
   }
-}
-
-/// The part of an answer that has arrived.
-private final class AnswerSink {
-  private(set) var headers: [(name: String, value: String)] = []
-  private(set) var body: [UInt8] = []
-  private(set) var isOverflown = false
-  /// The last head as it came, up to a bound.
-  private(set) var head: [UInt8] = []
-  private let limit: Int
-
-  init(limit: Int) { self.limit = limit }
-
-  /// False ends the transfer.
-  func receive(body arrived: UnsafeRawBufferPointer) -> Bool {
-    isOverflown = body.count + arrived.count > limit
-    if !isOverflown { body.append(contentsOf: arrived) }
-    return !isOverflown
-  }
-
-  /// One line of the head.
-  func receive(header line: UnsafeRawBufferPointer) {
-    let text = String(decoding: line, as: UTF8.self)
-    // A status line begins the head of a further answer.
-    if text.hasPrefix("HTTP/") {
-      headers = []
-      head = []
-    }
-    if head.count < ProxyAnswer.limit { head += line }
-    guard let colon = text.firstIndex(of: ":") else { return }
-    var value = text[text.index(after: colon)...]
-    while value.first?.isWhitespace == true { value = value.dropFirst() }
-    while value.last?.isWhitespace == true { value = value.dropLast() }
-    headers.append((text[..<colon].lowercased(), String(value)))
-  }
-}
-
-private func receiveBody(
-  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
-  _ context: UnsafeMutableRawPointer?
-) -> Int {
-  guard let bytes, let context else { return 0 }
-  let sink = Unmanaged<AnswerSink>.fromOpaque(context).takeUnretainedValue()
-  let arrived = UnsafeRawBufferPointer(start: bytes, count: size * count)
-  return sink.receive(body: arrived) ? size * count : 0
-}
-
-private func receiveHeader(
-  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
-  _ context: UnsafeMutableRawPointer?
-) -> Int {
-  guard let bytes, let context else { return 0 }
-  let sink = Unmanaged<AnswerSink>.fromOpaque(context).takeUnretainedValue()
-  sink.receive(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
-  return size * count
 }

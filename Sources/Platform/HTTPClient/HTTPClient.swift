@@ -4,7 +4,6 @@ import CCurl
 /// libcurl wants this once, before its first use.
 let curlIsReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-/// The answer of a server.
 public struct HTTPAnswer: Sendable {
   public let status: Int
   /// Empty when the body was streamed.
@@ -13,7 +12,6 @@ public struct HTTPAnswer: Sendable {
   public var text: String { String(decoding: body, as: UTF8.self) }
 }
 
-/// Why there is no answer.
 public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
   public let description: String
 }
@@ -22,7 +20,6 @@ public struct HTTPClientError: Error, Sendable, CustomStringConvertible {
 /// calling thread, over one kept connection.
 public final class HTTPClient {
   private let easy: UnsafeMutableRawPointer
-  private let problem = CurlProblem()
   private let timeoutMilliseconds: Int
   private let roots: String?
 
@@ -41,52 +38,47 @@ public final class HTTPClient {
   deinit { curl_easy_cleanup(easy) }
 
   public func get(_ url: String) throws(HTTPClientError) -> HTTPAnswer {
-    try request("GET", url, nil, "", isStreamed: false, CollectedBody(limit: 64 << 20))
+    try send("GET", url, nil)
   }
 
   public func put(
     _ url: String, _ body: [UInt8] = [], contentType: String = "application/json"
   ) throws(HTTPClientError) -> HTTPAnswer {
-    try request("PUT", url, body, contentType, isStreamed: false, CollectedBody(limit: 64 << 20))
+    try send("PUT", url, body, contentType: contentType)
   }
 
-  /// - Parameter headers: further fields, each as `Name: value`.
   public func post(
     _ url: String, _ body: [UInt8] = [], contentType: String = "application/json",
     headers: [String] = []
   ) throws(HTTPClientError) -> HTTPAnswer {
-    try request(
-      "POST", url, body, contentType, headers, isStreamed: false, CollectedBody(limit: 64 << 20))
+    try send("POST", url, body, contentType: contentType, headers: headers)
   }
 
-  /// - Parameters:
-  ///   - body: nil for none.
-  ///   - headers: further fields, each as `Name: value`.
+  /// - Parameter headers: further fields, each as `Name: value`.
   public func send(
     _ method: String, _ url: String, _ body: [UInt8]?, contentType: String = "application/json",
     headers: [String] = []
   ) throws(HTTPClientError) -> HTTPAnswer {
-    try request(
-      method, url, body, contentType, headers, isStreamed: false, CollectedBody(limit: 64 << 20))
+    try request(method, url, body, contentType, headers, AnswerSink(limit: 64 << 20))
   }
 
   public func delete(_ url: String) throws(HTTPClientError) -> HTTPAnswer {
-    try request("DELETE", url, nil, "", isStreamed: false, CollectedBody(limit: 64 << 20))
+    try send("DELETE", url, nil)
   }
 
   /// Hands the body over in parts as they arrive, whatever its length; a part ends anywhere.
   public func stream(
     _ url: String, _ part: @escaping (UnsafeRawBufferPointer) -> Void
   ) throws(HTTPClientError) -> HTTPAnswer {
-    try request("GET", url, nil, "", isStreamed: true, CollectedBody(part))
+    try request("GET", url, nil, "", [], AnswerSink(limit: 0, part: part), isStreamed: true)
   }
 
   private func request(
     _ method: String, _ url: String, _ body: [UInt8]?, _ contentType: String,
-    _ fields: [String] = [], isStreamed: Bool, _ sink: CollectedBody
+    _ fields: [String], _ sink: AnswerSink, isStreamed: Bool = false
   ) throws(HTTPClientError) -> HTTPAnswer {
-    curl_easy_reset(easy)
-    problem.attach(to: easy)
+    // libcurl must not write where the answer was.
+    defer { curl_easy_reset(easy) }
     var headers: UnsafeMutablePointer<curl_slist>?
     defer { curl_slist_free_all(headers) }
     if body != nil { headers = curl_slist_append(headers, "Content-Type: \(contentType)") }
@@ -100,18 +92,16 @@ public final class HTTPClient {
     trustOnly(roots, on: easy)
     martlet_curl_set_headers(easy, headers)
     setTimeout(isStreamed)
-    let context = Unmanaged.passUnretained(sink).toOpaque()
-    martlet_curl_set_sink(easy, receivePart, context)
+    sink.attach(to: easy)
     let code = (body ?? []).withUnsafeBytes { bytes in
       if body != nil { martlet_curl_set_body(easy, bytes.baseAddress, curl_off_t(bytes.count)) }
       return withExtendedLifetime(sink) { curl_easy_perform(easy) }
     }
     guard code == CURLE_OK else {
-      let reason =
-        sink.isOverflown ? "the answer is too long" : problem.text(code)
+      let reason = sink.isOverflown ? "the answer is too long" : sink.problem(code)
       throw HTTPClientError(description: "\(method) \(url): \(reason)")
     }
-    return HTTPAnswer(status: martlet_curl_status(easy), body: sink.bytes)
+    return HTTPAnswer(status: martlet_curl_status(easy), body: sink.body)
   }
 
   private func setTimeout(_ isStreamed: Bool) {
@@ -123,42 +113,4 @@ public final class HTTPClient {
       martlet_curl_set_number(easy, CURLOPT_TIMEOUT_MS, timeoutMilliseconds)
     }
   }
-}
-
-/// The body of an answer, collected as it arrives.
-private final class CollectedBody {
-  private(set) var bytes: [UInt8] = []
-  private(set) var isOverflown = false
-  private let limit: Int
-  private let part: ((UnsafeRawBufferPointer) -> Void)?
-
-  init(limit: Int) {
-    self.limit = limit
-    part = nil
-  }
-
-  init(_ part: @escaping (UnsafeRawBufferPointer) -> Void) {
-    limit = 0
-    self.part = part
-  }
-
-  /// False ends the transfer.
-  func receive(_ arrived: UnsafeRawBufferPointer) -> Bool {
-    if let part {
-      part(arrived)
-      return true
-    }
-    isOverflown = bytes.count + arrived.count > limit
-    if !isOverflown { bytes.append(contentsOf: arrived) }
-    return !isOverflown
-  }
-}
-
-private func receivePart(
-  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
-  _ context: UnsafeMutableRawPointer?
-) -> Int {
-  guard let bytes, let context else { return 0 }
-  let sink = Unmanaged<CollectedBody>.fromOpaque(context).takeUnretainedValue()
-  return sink.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
 }

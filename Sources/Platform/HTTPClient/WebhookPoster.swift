@@ -13,7 +13,6 @@ public final class WebhookPoster {
     /// nil without an answer. It counts as soon as it has arrived: a body that is too long or too slow is not waited
     /// for.
     public let status: Int?
-    /// The value of `Retry-After`.
     public let retryAfter: String?
     /// Why there is no answer; empty otherwise.
     public let problem: String
@@ -33,7 +32,6 @@ public final class WebhookPoster {
   /// - Parameters:
   ///   - wakeup: a descriptor that ends `wait` when it becomes readable.
   ///   - connections: kept open at most.
-  ///   - allowsHTTP: whether requests may go out without TLS.
   ///   - roots: PEM file of certificate authorities to trust instead of the system's.
   public init(wakeup: Int32, connections: Int, allowsHTTP: Bool, roots: String?) {
     precondition(curlIsReady, "libcurl does not start")
@@ -50,9 +48,6 @@ public final class WebhookPoster {
     for easy in idle { curl_easy_cleanup(easy) }
     curl_multi_cleanup(multi)
   }
-
-  /// Requests under way.
-  public var count: Int { transfers.count }
 
   /// Begins a request.
   ///
@@ -78,24 +73,18 @@ public final class WebhookPoster {
     martlet_curl_set_number(easy, CURLOPT_TIMEOUT_MS, timeoutMilliseconds)
     martlet_curl_set_headers(easy, transfer.headers)
     martlet_curl_set_body(easy, transfer.body.baseAddress, curl_off_t(transfer.body.count))
-    transfer.problem.attach(to: easy)
-    let context = Unmanaged.passUnretained(transfer).toOpaque()
-    martlet_curl_set_sink(easy, receiveBody, context)
-    martlet_curl_set_header_sink(easy, receiveHeader, context)
+    transfer.attach(to: easy)
     transfers[easy] = transfer
     curl_multi_add_handle(multi, easy)
   }
 
   /// Lets requests go on, until one has ended, the wakeup is readable, or the time is over.
-  ///
-  /// - Returns: those that have ended.
   public func wait(timeoutMilliseconds: Int32) -> [Answer] {
-    var answers = perform()
+    let answers = perform()
     if !answers.isEmpty { return answers }
     var extra = curl_waitfd(fd: wakeup, events: Int16(CURL_WAIT_POLLIN), revents: 0)
     curl_multi_poll(multi, &extra, 1, timeoutMilliseconds, nil)
-    answers = perform()
-    return answers
+    return perform()
   }
 
   private func perform() -> [Answer] {
@@ -119,7 +108,7 @@ public final class WebhookPoster {
     let status = martlet_curl_status(easy)
     return Answer(
       tag: transfer.tag, status: status >= 200 ? status : nil, retryAfter: transfer.retryAfter,
-      problem: status >= 200 ? "" : transfer.problem.text(code))
+      problem: status >= 200 ? "" : transfer.problem(code))
   }
 
   /// Ends all requests; none of them is answered. Their connections are closed.
@@ -137,11 +126,10 @@ public final class WebhookPoster {
 }
 
 /// A request under way: what libcurl reads while it is, and what it writes.
-private final class WebhookTransfer {
+private final class WebhookTransfer: CurlTransfer {
   let tag: UInt64
   let headers: UnsafeMutablePointer<curl_slist>?
   let body: UnsafeMutableRawBufferPointer
-  let problem = CurlProblem()
   private(set) var retryAfter: String?
   private var received = 0
 
@@ -152,6 +140,7 @@ private final class WebhookTransfer {
     for header in headers + ["Expect:"] { list = curl_slist_append(list, header) }
     self.headers = list
     self.body = .allocate(byteCount: body.count, alignment: 1)
+    super.init()
     self.body.copyBytes(from: body)
   }
 
@@ -160,43 +149,16 @@ private final class WebhookTransfer {
     body.deallocate()
   }
 
-  /// False ends the transfer.
-  func receive(body count: Int) -> Bool {
-    received += count
+  override func receive(body arrived: UnsafeRawBufferPointer) -> Bool {
+    received += arrived.count
     return received <= WebhookPoster.bodyLimit
   }
 
-  /// One line of the head.
-  func receive(header line: UnsafeRawBufferPointer) {
+  override func receive(header line: UnsafeRawBufferPointer) {
     guard line.count <= 256 else { return }
     let text = String(decoding: line, as: UTF8.self)
     // A status line begins the head of a further answer.
     if text.hasPrefix("HTTP/") { retryAfter = nil }
-    guard let colon = text.firstIndex(of: ":"), text[..<colon].lowercased() == "retry-after" else {
-      return
-    }
-    var value = text[text.index(after: colon)...]
-    while value.first?.isWhitespace == true { value = value.dropFirst() }
-    while value.last?.isWhitespace == true { value = value.dropLast() }
-    retryAfter = String(value)
+    if let field = Self.field(text), field.name == "retry-after" { retryAfter = field.value }
   }
-}
-
-private func receiveBody(
-  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
-  _ context: UnsafeMutableRawPointer?
-) -> Int {
-  guard let context else { return 0 }
-  let transfer = Unmanaged<WebhookTransfer>.fromOpaque(context).takeUnretainedValue()
-  return transfer.receive(body: size * count) ? size * count : 0
-}
-
-private func receiveHeader(
-  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
-  _ context: UnsafeMutableRawPointer?
-) -> Int {
-  guard let bytes, let context else { return 0 }
-  let transfer = Unmanaged<WebhookTransfer>.fromOpaque(context).takeUnretainedValue()
-  transfer.receive(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
-  return size * count
 }

@@ -9,11 +9,9 @@ public struct HTTPRequest: Sendable {
   public let query: [(name: String, value: String)]
   public let body: [UInt8]
 
-  /// The value of the query's first part of that name.
   public func query(_ name: String) -> String? { query.first { $0.name == name }?.value }
 }
 
-/// The response of a route.
 public struct HTTPResponse: Sendable {
   public enum Body: Sendable {
     case bytes([UInt8])

@@ -12,7 +12,6 @@ public final class HTTPServer: Sendable {
   private let wakeup = Wakeup()
   private let end = EndFlag()
   private nonisolated(unsafe) var thread: LoopThread?
-  /// The port that it listens on.
   public let port: UInt16
 
   /// Starts listening.
@@ -54,7 +53,6 @@ public final class HTTPServer: Sendable {
   }
 }
 
-/// Why a server did not start.
 public struct HTTPServerError: Error, Sendable, CustomStringConvertible {
   public let description: String
 }
@@ -67,7 +65,6 @@ private final class EndFlag: Sendable {
   var isSet: Bool { value.load(ordering: .relaxed) }
 }
 
-/// The server's thread.
 private struct RouterLoop {
   let server: StreamServer
   let router: Router
@@ -102,7 +99,6 @@ private final class ReceivedBody {
   }
 }
 
-/// Finds the route of a request.
 private final class Router: StreamHandler {
   private let routes: [HTTPRoute]
   private let bodyLimit: Int

@@ -9,13 +9,18 @@ import TLS
 final class ServerConnection {
   /// The most that is read ahead of the handler, and that is made ready of an answer, in bytes.
   private static let window = 64 << 10
-  /// The time for which bytes that a client still sends are read and dropped behind an answer that ends the connection,
-  /// in milliseconds: a connection that is closed while bytes come is reset, and the answer with it.
+  /// Bytes that a client still sends behind an answer that ends the connection are read and dropped until there are none
+  /// for so long, and at most for so long, in milliseconds: a connection that is closed while bytes come is reset, and
+  /// the answer with it, which many clients read only after their whole body.
   private static let lingerMilliseconds: UInt64 = 2_000
+  private static let longestLingerMilliseconds: UInt64 = 30_000
 
   /// The most steps that one turn takes for a connection: so many pieces of a body or an answer. The smallest chunks
   /// cost most.
   private static let stepsPerTurn = 64
+
+  /// The most bytes of a buffer that a connection keeps between two requests.
+  private static let restingBytes = 4_096
 
   private enum Phase {
     case head
@@ -47,6 +52,7 @@ final class ServerConnection {
   var isPending = false { didSet { if isPending { server?.pending.insert(id) } } }
   /// When the connection is given up; nil: not by time.
   private(set) var deadline: UInt64?
+  private var lingersUntil: UInt64 = 0
   private(set) var interest = Interest.readable
 
   init(_ id: Int, _ socket: consuming Socket, _ tls: TLSConnection?, _ server: StreamServer) {
@@ -60,7 +66,6 @@ final class ServerConnection {
 
   var fd: Int32 { socket.fd }
   var isClosed: Bool { if case .closed = phase { true } else { false } }
-  /// An answer has not left yet.
   var hasUnsent: Bool { response != nil || !isSent }
 
   private var isSent: Bool { outbox.isEmpty && (tls?.ciphertext.pointee.isEmpty ?? true) }
@@ -111,8 +116,16 @@ final class ServerConnection {
     case .failed: return close()
     case .moved(let count):
       server.clients.heard(id, at: server.now)
-      if case .body = phase { deadline = server.now + server.idleMilliseconds }
-      if case .lingering = phase { return }
+      let end = server.now + server.idleMilliseconds
+      switch phase {
+      // From its first byte on; drops of it gain nothing.
+      case .head: deadline = min(deadline ?? end, end)
+      case .body: deadline = end
+      case .lingering:
+        deadline = min(lingersUntil, server.now + Self.lingerMilliseconds)
+        return
+      case .waiting, .answering, .closed: break
+      }
       receive(UnsafeRawBufferPointer(rebasing: server.scratch[..<count]))
     }
     if hasEnded, case .lingering = phase { close() }
@@ -302,14 +315,27 @@ final class ServerConnection {
       guard !isClosed else { return false }
       phase = .lingering
       deadline = server.now + Self.lingerMilliseconds
+      lingersUntil = server.now + Self.longestLingerMilliseconds
       inbox = ByteBuffer(capacity: 16)
       return false
     }
     phase = .head
-    deadline = server.now + server.idleMilliseconds
-    // A request at a time, and then the other clients'.
-    if !inbox.isEmpty { isPending = true }
+    guard inbox.isEmpty else {
+      deadline = server.now + server.idleMilliseconds
+      // A request at a time, and then the other clients'.
+      isPending = true
+      return false
+    }
+    deadline = server.now + server.keepAliveMilliseconds
+    rest(server)
     return false
+  }
+
+  /// Keeps no memory of a long request or answer until the next request, which may be long in coming.
+  private func rest(_ server: StreamServer) {
+    if inbox.reservedBytes > Self.restingBytes { inbox.release() }
+    if outbox.reservedBytes > Self.restingBytes { outbox.release() }
+    tls?.giveBack(&server.spare)
   }
 
   private func sendAll() -> Bool {

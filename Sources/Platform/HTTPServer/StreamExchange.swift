@@ -2,7 +2,6 @@
 import HTTP1
 public import Identity
 
-/// One request and its answer.
 public final class StreamExchange {
   let head: RequestHead
   private unowned let connection: ServerConnection

@@ -56,10 +56,12 @@ public final class StreamServer {
   let refusal: (RequestProblem) -> HTTPResponse
   let guarding: BrowserGuard
   let idleMilliseconds: UInt64
+  let keepAliveMilliseconds: UInt64
   let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+  /// Memory of connections that wait for a request.
+  var spare = TLSBuffers()
   var clients: OpenClients
   var pending: Set<Int> = []
-  /// Monotonic milliseconds of this turn.
   private(set) var now = MonotonicClock.milliseconds()
   private(set) var isStopping = false
   /// Bytes that exchanges hold in memory, by their own account.
@@ -77,7 +79,6 @@ public final class StreamServer {
   private var lastID = 0
   private var lookAt: UInt64 = 0
   private var dated: (second: UInt64, text: String) = (0, "")
-  /// The port that it listens on.
   public let port: UInt16
 
   /// Starts listening; nothing is accepted before the first `turn`.
@@ -88,13 +89,14 @@ public final class StreamServer {
   ///   - connections: how many may be open, at least 8 (`OpenClients`).
   ///   - idleSeconds: a head must be complete after so long, and in a body or an answer so long without a byte ends the
   ///     connection. Paused ones are not idle.
+  ///   - keepAliveSeconds: for so long a connection waits for its next request; `idleSeconds` unless told.
   ///   - identity: for TLS; nil for plain text.
   ///   - guarding: under which names it answers.
   ///   - refusal: the answer to what is no request, or finds no place; a line of text unless told.
   ///   - handler: not kept alive by the server.
   public init(
-    host: String, port: UInt16, connections: Int, idleSeconds: UInt32, identity: Identity?,
-    guarding: BrowserGuard = .anyHost,
+    host: String, port: UInt16, connections: Int, idleSeconds: UInt32,
+    keepAliveSeconds: UInt32? = nil, identity: Identity?, guarding: BrowserGuard = .anyHost,
     refusal: @escaping (RequestProblem) -> HTTPResponse = {
       .text("\($0.text)\n", status: $0.status)
     }, handler: any StreamHandler
@@ -116,18 +118,18 @@ public final class StreamServer {
     self.guarding = guarding
     self.refusal = refusal
     idleMilliseconds = UInt64(idleSeconds) * 1_000
+    keepAliveMilliseconds = UInt64(keepAliveSeconds ?? idleSeconds) * 1_000
     clients = OpenClients(limit: connections)
     atATime = max(1, min(64, connections / 8))
   }
 
-  /// Ends all connections, answered or not.
   deinit {
     for connection in open.values { connection.close() }
     scratch.deallocate()
   }
 
   /// The descriptor to watch for reading; then comes a `turn`.
-  public var fd: Int32 { poller.descriptor }
+  public var fd: Int32 { poller.fd }
 
   /// Milliseconds after which a `turn` is due without any event; nil if none is.
   public var timeout: Int32? {
@@ -135,7 +137,6 @@ public final class StreamServer {
     return open.isEmpty && isAccepting ? nil : Int32(Self.tick)
   }
 
-  /// Open connections.
   public var connections: Int { open.count }
 
   /// The bytes that the exchanges of an owner hold in memory.
@@ -148,7 +149,6 @@ public final class StreamServer {
     open.values.reduce(0) { $0 + ($1.exchange?.owner == owner ? $1.exchange?.stored ?? 0 : 0) }
   }
 
-  /// An answer has not left yet.
   public var hasUnsent: Bool { open.values.contains { $0.hasUnsent } }
 
   /// Shows another certificate from the next connection on.
@@ -180,8 +180,6 @@ public final class StreamServer {
     watchListener(false)
     listener = nil
   }
-
-  // MARK: Connections
 
   private func work(_ id: Int, _ body: (ServerConnection) -> Void) {
     pending.remove(id)

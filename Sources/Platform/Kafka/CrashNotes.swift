@@ -26,7 +26,6 @@ public struct CrashNotes: Sendable {
 
   private var crashes: [RecordKey: Int] = [:]
 
-  /// Creates empty notes.
   public init() {}
 
   /// Parses notes; skips invalid lines and an incomplete last line.
@@ -79,7 +78,6 @@ public struct CrashNotes: Sendable {
   /// True if there are no notes, as is nearly always the case.
   public var isEmpty: Bool { crashes.isEmpty }
 
-  /// The number of records noted.
   public var count: Int { crashes.count }
 
   /// True if the process crashed with this record in hand too often for it to be processed again.
@@ -93,8 +91,7 @@ public struct CrashNotes: Sendable {
   /// The same for a record as a database stores it (`RecordInHand.take(stored:)`).
   public func areDeadly(stored identity: Int64, of topic: String) -> Bool {
     if crashes.isEmpty { return false }
-    return areDeadly(
-      topic: topic, partition: RecordInHand.stored, offset: identity, timestamp: 0)
+    return areDeadly(topic: topic, partition: RecordInHand.stored, offset: identity, timestamp: 0)
   }
 
   private static let judge = Mutex<(@Sendable (KafkaRecord) -> Bool)?>(nil)

@@ -11,7 +11,6 @@ struct FetchWakeup: Sendable {
   nonisolated(unsafe) private let client: OpaquePointer
   private let username: String
   private let password: String
-  /// The limits of one partition.
   private let limits: (records: Int, bytes: Int)
 
   /// nil where it is not needed, because librdkafka's own pause can be set; and for a client that authenticates with

@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The consumer lag of a group in one partition.
 public struct PartitionLag: Sendable, Hashable {
   public let records: Int64
   /// One past the last readable record; records of an open transaction lie above it.
   public let end: Int64
-
-  public init(records: Int64, end: Int64) {
-    self.records = records
-    self.end = end
-  }
 }
 
 extension KafkaAdmin {

@@ -16,7 +16,7 @@ extension KafkaAdmin {
   }
 
   /// The offsets of the first records at or after a time, in the order given; the end of the log for a partition
-  /// without any.
+  /// without any. No record of that time is before them, however late it is written.
   ///
   /// Throws when a partition does not exist or a broker does not answer within the time.
   ///
@@ -24,9 +24,9 @@ extension KafkaAdmin {
   public func offsets(
     _ partitions: [TopicPartition], at moment: Int64, timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [Int64] {
-    let found = try ends(partitions, max(0, moment), timeoutMilliseconds)
-    guard found.contains(where: { $0 < 0 }) else { return found }
+    // The ends first: what is written between the two questions lies behind them.
     let high = try ends(partitions, Int64(RD_KAFKA_OFFSET_END), timeoutMilliseconds)
+    let found = try ends(partitions, max(0, moment), timeoutMilliseconds)
     return zip(found, high).map { $0 < 0 ? $1 : $0 }
   }
 

@@ -4,7 +4,6 @@ internal import CRdKafka
 /// The state of a topic's partitions: how many have no leader, and how many replicas of the others are in sync.
 public struct TopicReplicas: Sendable, Hashable {
   public var partitions = 0
-  /// The number of partitions without a leader.
   public var leaderless = 0
   /// The number of in-sync replicas of each partition that has a leader.
   public var inSync: [Int] = []
@@ -15,11 +14,9 @@ extension KafkaAdmin {
   public func leaders(
     of partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [TopicPartition: Int32] {
-    var metadata: UnsafePointer<rd_kafka_metadata>?
-    let code = rd_kafka_metadata(handle, 1, nil, &metadata, timeoutMilliseconds)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
-      throw KafkaError(code, "no Kafka broker answers at \(configuration.bootstrap)")
-    }
+    let metadata = try metadata(
+      of: Array(Set(partitions.map(\.topic))), timeoutMilliseconds: timeoutMilliseconds,
+      "no Kafka broker answers at \(configuration.bootstrap)")
     defer { rd_kafka_metadata_destroy(metadata) }
     let wanted = Set(partitions)
     var leaders: [TopicPartition: Int32] = [:]

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
 
-/// The size of a topic.
 public struct TopicSize: Sendable, Hashable {
   public let partitions: Int
   /// The number of replicas of its first partition.
   public let copies: Int
-
-  public init(partitions: Int, copies: Int) {
-    self.partitions = partitions
-    self.copies = copies
-  }
 }
 
 /// The topics of a cluster: those with a size, and those for which it returned only an error.
@@ -18,14 +12,11 @@ public struct TopicListing: Sendable {
   public var sizes: [String: TopicSize] = [:]
   public var errors: [String: KafkaError] = [:]
 
-  public init() {}
-
   /// The topics that this user is not authorized to see, with the authorizer's error.
   public var hidden: [String: KafkaError] { errors.filter { $0.value.isOfAuthorization } }
 
   /// True if it is known whether this topic exists: it has a size, or the cluster says that it does not exist. False if
-  /// no broker answered for it, if its leader is not elected yet, or if it appeared between the listing and the query
-  /// for its name.
+  /// no broker answered for it, if its leader is not elected yet, or if nobody asked for it.
   public func knows(_ topic: String) -> Bool {
     if sizes[topic] != nil { return true }
     guard let error = errors[topic], !error.isOfAuthorization else { return false }
@@ -41,16 +32,23 @@ extension KafkaAdmin {
 
   /// Every topic that the cluster lists for this user. Creates no topic.
   public func topicListing(timeoutMilliseconds: Int32) throws(KafkaError) -> TopicListing {
-    var metadata: UnsafePointer<rd_kafka_metadata>?
-    let code = rd_kafka_metadata(handle, 1, nil, &metadata, timeoutMilliseconds)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else {
-      throw KafkaError(code, "cannot list the topics at \(configuration.bootstrap)")
-    }
+    try listing(of: nil, timeoutMilliseconds: timeoutMilliseconds)
+  }
+
+  /// What the cluster says of these topics; nil for all.
+  private func listing(
+    of names: [String]?, timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> TopicListing {
+    let metadata = try metadata(
+      of: names, timeoutMilliseconds: timeoutMilliseconds,
+      "cannot list the topics at \(configuration.bootstrap)")
     defer { rd_kafka_metadata_destroy(metadata) }
+    let wanted = names.map { Set($0) }
     var listing = TopicListing()
     for index in 0..<Int(metadata.pointee.topic_cnt) {
       let topic = metadata.pointee.topics[index]
       let name = String(cString: topic.topic)
+      if wanted?.contains(name) == false { continue }
       guard topic.err == RD_KAFKA_RESP_ERR_NO_ERROR else {
         listing.errors[name] = KafkaError(topic.err, "topic \(name)")
         continue
@@ -61,16 +59,43 @@ extension KafkaAdmin {
     return listing
   }
 
-  /// The same, and for each of these topics that is missing from the list, the reason: a cluster does not list topics
-  /// that the user may not see, and says so only when it is asked for the topic by name.
+  /// These topics alone: a cluster may have very many others. Each has a size or an error, also one that this user may
+  /// not see, which no list of all topics has. Creates no topic.
   public func topicListing(
     naming names: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> TopicListing {
-    var listing = try topicListing(timeoutMilliseconds: timeoutMilliseconds)
+    var listing = try listing(of: names, timeoutMilliseconds: timeoutMilliseconds)
     for name in names where listing.sizes[name] == nil && listing.errors[name] == nil {
       listing.errors[name] = topicError(name, timeoutMilliseconds: timeoutMilliseconds)
     }
     return listing
+  }
+
+  /// The size of a topic. Throws the cluster's error if it has none to show. Creates no topic.
+  public func topicSize(
+    _ topic: String, timeoutMilliseconds: Int32
+  ) throws(KafkaError) -> TopicSize {
+    let listing = try topicListing(naming: [topic], timeoutMilliseconds: timeoutMilliseconds)
+    if let size = listing.sizes[topic] { return size }
+    throw listing.errors[topic]
+      ?? KafkaError(RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, "topic \(topic)")
+  }
+
+  /// A broker's answer about these topics, or about all; the caller destroys it. Creates no topic.
+  ///
+  /// - Parameter names: nil for all.
+  func metadata(
+    of names: [String]?, timeoutMilliseconds: Int32, _ attempt: String
+  ) throws(KafkaError) -> UnsafePointer<rd_kafka_metadata> {
+    // librdkafka asks for the topics that have a handle.
+    for name in names ?? [] where places[name] == nil {
+      places[name] = rd_kafka_topic_new(handle, name, nil)
+    }
+    var metadata: UnsafePointer<rd_kafka_metadata>?
+    let code = rd_kafka_metadata(
+      handle, names == nil ? 1 : 0, nil, &metadata, timeoutMilliseconds)
+    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else { throw KafkaError(code, attempt) }
+    return metadata
   }
 
   /// The cluster's error for a topic queried by name; nil if it exists. Does not create it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
+import EventLoop
 
-/// A topic to create.
 public struct KafkaTopicSpecification: Sendable, Hashable {
   public let name: String
   public let partitions: Int
@@ -32,6 +32,8 @@ public final class KafkaAdmin {
   private var client: KafkaClient?
   /// One idle client for each group that was queried.
   private var groups: [String: OpaquePointer] = [:]
+  /// The topics that were asked for by name.
+  var places: [String: OpaquePointer] = [:]
 
   public init(_ configuration: KafkaConfiguration) throws(KafkaError) {
     self.configuration = configuration
@@ -46,21 +48,28 @@ public final class KafkaAdmin {
     let ends = groups.values.map { KafkaClientEnd($0) }
     for end in ends { end.wait() }
     groups = [:]
+    for place in places.values { rd_kafka_topic_destroy(place) }
+    places = [:]
     client?.destroy()
     client = nil
   }
 
   var handle: OpaquePointer { client!.raw }
 
-  /// The cluster's id. Throws when no broker answers within the time.
-  public func clusterID(timeoutMilliseconds: Int32) throws(KafkaError) -> String {
-    guard let text = rd_kafka_clusterid(client!.raw, timeoutMilliseconds) else {
-      throw KafkaError(
-        RD_KAFKA_RESP_ERR__TRANSPORT,
-        "no Kafka broker answers at \(configuration.bootstrap); is the address right, does it run?")
+  /// Waits until a broker has answered this client. Throws when none has within the time.
+  public func awaitAnswer(timeoutMilliseconds: Int32) throws(KafkaError) {
+    let start = MonotonicClock.milliseconds()
+    if let id = rd_kafka_clusterid(handle, timeoutMilliseconds) {
+      return rd_kafka_mem_free(handle, id)
     }
-    defer { rd_kafka_mem_free(client!.raw, text) }
-    return String(cString: text)
+    // Not every cluster has an id (Azure Event Hubs has none), and after the first answer without one librdkafka
+    // does not wait.
+    if rd_kafka_controllerid(handle, 0) >= 0 { return }
+    let rest = Int64(timeoutMilliseconds) - Int64(MonotonicClock.milliseconds() - start)
+    if rest > 0, (try? brokers(timeoutMilliseconds: Int32(rest))) != nil { return }
+    throw KafkaError(
+      RD_KAFKA_RESP_ERR__TRANSPORT,
+      "no Kafka broker answers at \(configuration.bootstrap); is the address right, does it run?")
   }
 
   /// The connection errors since the last call, except the notice that all brokers are down.
@@ -85,12 +94,12 @@ public final class KafkaAdmin {
     try topicSizes(timeoutMilliseconds: timeoutMilliseconds).mapValues(\.partitions)
   }
 
-  /// The current number of brokers in the cluster.
   public func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {
     try brokers(timeoutMilliseconds: timeoutMilliseconds).count
   }
 
-  /// The addresses of the cluster's current brokers, as `host:port` or `[host]:port`.
+  /// The addresses of the cluster's current brokers, as `host:port` or `[host]:port`. A client that was not asked for
+  /// topics by name is told all topics with them.
   public func brokers(timeoutMilliseconds: Int32) throws(KafkaError) -> [String] {
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(client!.raw, 0, nil, &metadata, timeoutMilliseconds)
@@ -198,7 +207,6 @@ public final class KafkaAdmin {
     return Self.outcomes(results, count)
   }
 
-  /// Deletes topics and returns the result of each.
   public func deleteTopics(
     _ names: [String], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [(topic: String, error: KafkaError?)] {
@@ -249,7 +257,6 @@ public final class KafkaAdmin {
 }
 
 extension KafkaError {
-  /// True if a topic could not be created because it already exists.
   public var isTopicAlreadyThere: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS.rawValue
   }

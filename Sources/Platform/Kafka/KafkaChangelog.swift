@@ -43,12 +43,16 @@ public final class KafkaChangelog {
   /// Where to begin for the records written within this many milliseconds; nil: with all.
   func starts(since past: Int64?) -> [Int64?] {
     guard let past else { return Array(repeating: nil, count: positions.count) }
-    return reader.starts(since: WallClock.milliseconds() - past).enumerated().map {
-      $1 ?? reader.start(ofLast: Self.lastRecords, Int32($0))
+    return reader.answers(since: WallClock.milliseconds() - past).enumerated().map {
+      (partition, answer) -> Int64? in
+      // Without an answer any record may be of that time.
+      guard let start = answer else { return nil }
+      return start ?? reader.start(ofLast: Self.lastRecords, Int32(partition))
     }
   }
 
-  /// The number of records read of a partition for which the broker knows no record of the requested time.
+  /// The number of records read of a partition for which the broker knows no record of the requested time: some may
+  /// have been written since.
   private static let lastRecords: Int64 = 10_000
 
   /// The last error; reading continues by itself.

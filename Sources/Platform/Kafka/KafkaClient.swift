@@ -57,23 +57,31 @@ struct KafkaClient {
   }
 
   /// The offsets of partitions at a place, as far as their brokers answer and have one.
-  ///
-  /// - Parameter place: a position in a log that a broker translates into an offset: a time (milliseconds since the
-  ///   epoch), or librdkafka's constant for an end.
   func offsets(
     _ partitions: [TopicPartition], at place: Int64, timeoutMilliseconds: Int32
   ) -> [TopicPartition: Int64] {
+    answers(partitions, at: place, timeoutMilliseconds: timeoutMilliseconds)
+      .compactMapValues(\.self)
+  }
+
+  /// The offsets of partitions at a place, as far as their brokers answer; nil where a partition has none there. A
+  /// broker that does not answer takes the answers of all others with it.
+  ///
+  /// - Parameter place: a position in a log that a broker translates into an offset: a time (milliseconds since the
+  ///   epoch), or librdkafka's constant for an end.
+  func answers(
+    _ partitions: [TopicPartition], at place: Int64, timeoutMilliseconds: Int32
+  ) -> [TopicPartition: Int64?] {
     guard !partitions.isEmpty else { return [:] }
     let list = PartitionList(capacity: partitions.count)
     for partition in partitions { list.add(partition).pointee.offset = place }
     let code = rd_kafka_offsets_for_times(raw, list.raw, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return [:] }
-    var offsets: [TopicPartition: Int64] = [:]
-    for entry in PartitionList.read(list.raw)
-    where entry.err == RD_KAFKA_RESP_ERR_NO_ERROR && entry.offset >= 0 {
-      offsets[entry.identity] = entry.offset
+    var answers: [TopicPartition: Int64?] = [:]
+    for entry in PartitionList.read(list.raw) where entry.err == RD_KAFKA_RESP_ERR_NO_ERROR {
+      answers.updateValue(entry.offset >= 0 ? entry.offset : nil, forKey: entry.identity)
     }
-    return offsets
+    return answers
   }
 
   private func release() {

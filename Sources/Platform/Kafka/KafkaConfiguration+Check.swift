@@ -22,6 +22,5 @@ extension KafkaConfiguration {
     }
   }
 
-  /// True if librdkafka has a property of this name.
   public static func hasProperty(_ name: String) -> Bool { NativeConfiguration().has(name) }
 }

@@ -23,7 +23,6 @@ public struct KafkaConfiguration: Sendable {
   public var isDeadly: (@Sendable (KafkaRecord) -> Bool)?
   /// `host:port[,host:port…]`
   public private(set) var bootstrap: String
-  /// The client id that is sent to the brokers.
   public let clientID: String
 
   public init(bootstrap: String, clientID: String) {
@@ -60,8 +59,6 @@ public struct KafkaConfiguration: Sendable {
   /// Lets a reader that only reads do so as fast as it can, as a preference: librdkafka 2.0.2 stops fetching a
   /// partition for a second when its share of either limit is queued. The queued records take at most 512 MiB, and only
   /// while they are fetched faster than they are consumed.
-  ///
-  /// - Parameter partitions: the number read.
   public mutating func preferBulkReading(of partitions: Int) {
     let kilobytes = max((512 << 10) / max(partitions, 1), 2_048)
     let records = max(1_000_000 / max(partitions, 1), 100_000)
@@ -228,6 +225,9 @@ public struct KafkaConfiguration: Sendable {
     "group.instance.id": "set --instance-id instead",
     "enable.idempotence": "the order and uniqueness of produced records rest on it",
     "enable.gapless.guarantee": "it turns one refused record into the end of the producer",
+    "delivery.report.only.error": "no record would ever count as written",
+    "partitioner":
+      "what follows a record with its key, such as a cancellation, has to reach its partition",
   ]
 
   /// A librdkafka configuration for a client of that role, with `fixed` overriding everything.

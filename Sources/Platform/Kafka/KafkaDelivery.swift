@@ -6,7 +6,6 @@ public struct KafkaTopic: Sendable, Hashable {
   let index: Int32
 }
 
-/// The result of a call to `produce`.
 public enum ProduceResult: Sendable {
   /// Accepted; a `Delivery` with the record's tag will follow.
   case queued
@@ -98,14 +97,12 @@ public struct ProducerTrouble: Sendable {
   public let error: KafkaError
 }
 
-/// The status of a producer.
 public struct ProducerSnapshot: Sendable {
   /// The numbers of records that Kafka has and has not acknowledged since the producer was created.
   public let answered: UInt64
   public let outstanding: Int
   /// The records that Kafka currently rejects, and the reason.
   public let trouble: ProducerTrouble?
-  /// The last connection error.
   public let lastError: KafkaError?
 }
 
@@ -117,7 +114,6 @@ public struct RefusedRecord: Sendable {
   public let value: [UInt8]?
   public let headers: [KafkaHeader]
 
-  /// The size of key and value, in bytes.
   public var size: Int { (key?.count ?? 0) + (value?.count ?? 0) }
 }
 
@@ -159,7 +155,6 @@ struct OutstandingRecords: ~Copyable {
     return index
   }
 
-  /// Frees a slot and returns its tag.
   mutating func remove(_ index: Int) -> UInt {
     wait.answered(slots[index].sequence)
     slots[index].next = free
@@ -180,8 +175,6 @@ struct OutstandingRecords: ~Copyable {
   }
 
   /// A lower bound of how long the oldest record has waited, in milliseconds (`UnansweredWait`).
-  ///
-  /// - Parameter now: monotonic milliseconds.
   mutating func oldestWait(now: UInt64) -> UInt64 {
     wait.look(next: nextSequence, count: count, now: now)
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import CRdKafka
 
-/// An error of librdkafka or of a Kafka broker.
 public struct KafkaError: Error, Sendable, Hashable, CustomStringConvertible {
   /// The Kafka protocol's error code, or librdkafka's own (negative).
   public let code: Int32
@@ -35,23 +34,11 @@ extension KafkaError {
       isRetriable: KafkaError.passing.contains(code.rawValue))
   }
 
-  /// Takes ownership of a `rd_kafka_error_t` and destroys it; nil for no error.
-  init?(consuming error: OpaquePointer?, _ attempt: String) {
-    guard let error else { return nil }
-    self.init(
-      code: rd_kafka_error_code(error).rawValue,
-      message: "\(attempt): \(String(cString: rd_kafka_error_string(error)))",
-      isFatal: rd_kafka_error_is_fatal(error) != 0,
-      isRetriable: rd_kafka_error_is_retriable(error) != 0)
-    rd_kafka_error_destroy(error)
-  }
-
   /// An error of the caller or of the configuration, in our own words.
   public static func invalid(_ message: String) -> KafkaError {
     KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)
   }
 
-  /// True if the topic or the partition does not exist.
   public var isOfMissingPartition: Bool { DeliveryFailure.isOfPlace(rd_kafka_resp_err_t(code)) }
 
   /// True if a smaller record might be accepted.
@@ -95,14 +82,12 @@ extension KafkaError {
   /// True if the coordinator reports that another process uses this member's instance id.
   public var isFenced: Bool { code == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID.rawValue }
 
-  /// True if the cluster's authorizer refused the request.
   public var isOfAuthorization: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED.rawValue
       || code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
       || code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue
   }
 
-  /// True if the authorizer refused access to a consumer group.
   public var isOfGroupAuthorization: Bool {
     code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
   }

@@ -8,7 +8,6 @@ public import EventLoop
 /// revoked partitions can drain first. Nothing is committed or stored automatically. `nextEvent` must be called at
 /// least once per `max.poll.interval.ms` (60 s), even when idle.
 public final class KafkaGroupConsumer {
-  /// The group's name.
   public let group: String
   private let configuration: KafkaConfiguration
   private let topics: [String]
@@ -57,8 +56,7 @@ public final class KafkaGroupConsumer {
     native.enableEvents(
       RD_KAFKA_EVENT_REBALANCE | RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_ERROR
         | RD_KAFKA_EVENT_STATS)
-    let client = try KafkaClient(
-      RD_KAFKA_CONSUMER, native, consumerQueue: true, wakeup: wakeup)
+    let client = try KafkaClient(RD_KAFKA_CONSUMER, native, consumerQueue: true, wakeup: wakeup)
     self.client = client
     fetching = FetchWakeup(client.raw, configuration.properties(for: .group))
     let list = PartitionList(topics.map { TopicPartition(topic: $0, partition: -1) })
@@ -178,8 +176,7 @@ public final class KafkaGroupConsumer {
 
   /// Opens the queue of one partition. Call it before the partition is assigned.
   public func openQueue(_ partition: TopicPartition, wakeup: Wakeup) -> KafkaQueue {
-    let queue = KafkaQueue(
-      partition, queue: separated(partition), wakeup, fetching: fetching)
+    let queue = KafkaQueue(partition, queue: separated(partition), wakeup, fetching: fetching)
     queues.append(queue)
     return queue
   }
@@ -330,7 +327,6 @@ public final class KafkaGroupConsumer {
   }
 }
 
-/// An offset of one partition to commit, and the metadata beside it.
 public struct CommitRequest: Sendable, Hashable {
   public let partition: TopicPartition
   /// The next offset to read.

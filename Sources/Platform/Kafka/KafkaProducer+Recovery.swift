@@ -275,7 +275,7 @@ extension FailedRecord {
 
 extension UnsafePointer<rd_kafka_message_t> {
   /// The message's headers, still owned by the message; nil without any.
-  fileprivate var headers: OpaquePointer? {
+  var headers: OpaquePointer? {
     var headers: OpaquePointer?
     return rd_kafka_message_headers(self, &headers) == RD_KAFKA_RESP_ERR_NO_ERROR ? headers : nil
   }

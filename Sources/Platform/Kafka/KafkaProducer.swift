@@ -35,14 +35,11 @@ public final class KafkaProducer {
   private let limitRecords: Int
   private let limitBytes: Int
 
-  /// The number of records that are not acknowledged yet.
   public var outstanding: Int { records.count }
   /// The size of their keys and values, in bytes.
   public internal(set) var outstandingBytes = 0
   /// A lower bound of how long the oldest unacknowledged record has waited, in milliseconds; 0 without one. Call it
   /// after every `drainDeliveries`, at least once a second: time in which deliveries are not drained does not count.
-  ///
-  /// - Parameter now: monotonic milliseconds.
   public func oldestWait(now: UInt64) -> UInt64 { records.oldestWait(now: now) }
 
   /// The number of times the client was replaced after a fatal error.
@@ -51,7 +48,6 @@ public final class KafkaProducer {
   public internal(set) var lastError: KafkaError?
   /// The number of times Kafka has rejected a record, permanently or for now.
   public internal(set) var refusals = 0
-  /// The topic and the error of the last rejection.
   var lastRefusal: (topic: Int, error: KafkaError)?
   /// Set when Kafka refused the client a producer id, with the time (monotonic milliseconds): this user may write to
   /// none of its topics. Every further client asks again.
@@ -137,7 +133,6 @@ public final class KafkaProducer {
       answered: answered, outstanding: outstanding, trouble: trouble, lastError: lastError)
   }
 
-  /// The name of a topic of this producer.
   public func name(of topic: KafkaTopic) -> String { topics[Int(topic.index)].name }
 
   /// The content of a record whose `Delivery` is `refused`; nil after the next `drainDeliveries`.

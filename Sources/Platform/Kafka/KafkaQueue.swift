@@ -31,8 +31,7 @@ public final class KafkaQueue: @unchecked Sendable {
     self.wakeup = wakeup
     self.fetching = fetching
     refill = fetching?.makeMark()
-    var one: UInt64 = 1
-    rd_kafka_queue_io_event_enable(queue, wakeup.fd, &one, MemoryLayout<UInt64>.size)
+    KafkaClient.enableWakeup(of: queue, wakeup)
   }
 
   deinit {
@@ -45,8 +44,7 @@ public final class KafkaQueue: @unchecked Sendable {
     precondition(!isClosed, "signals wanted of a closed Kafka queue")
     self.signals = signals
     var number = number
-    rd_kafka_queue_io_event_enable(
-      queue, signals.input, &number, MemoryLayout<UInt32>.size)
+    rd_kafka_queue_io_event_enable(queue, signals.input, &number, MemoryLayout<UInt32>.size)
   }
 
   /// Appends up to `limit` waiting records (and messages about the partition) to the batch and returns their number;

@@ -4,7 +4,6 @@ internal import CRdKafka
 internal import Contract
 internal import Glibc
 
-/// One header of a record.
 public struct KafkaHeader: Sendable, Hashable {
   public let name: String
   public let value: [UInt8]
@@ -72,13 +71,11 @@ public struct KafkaRecord {
   /// The timestamp as it was written, even if it is out of range.
   public var writtenAt: Int64 { rd_kafka_message_timestamp(message, nil) }
 
-  /// Frees the memory of a kept record.
   public func destroy() { rd_kafka_message_destroy(message) }
 
   /// The topic's name. Allocates a string: not for hot paths.
   public var topic: String { String(cString: rd_kafka_topic_name(topicIdentity)) }
 
-  /// True if the record belongs to the topic of this name.
   public func isOf(_ topic: String) -> Bool {
     topic.withCString { strcmp($0, rd_kafka_topic_name(topicIdentity)) == 0 }
   }
@@ -95,24 +92,20 @@ public struct KafkaRecord {
   }
 
   /// The last header of this name; nil if there is none. Copies: not for hot paths.
-  public func header(named name: String) -> [UInt8]? {
-    guard let headers = rawHeaders else { return nil }
-    var bytes: UnsafeRawPointer?
-    var count = 0
-    guard rd_kafka_header_get_last(headers, name, &bytes, &count) == RD_KAFKA_RESP_ERR_NO_ERROR
-    else { return nil }
-    return Array(UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count))
-  }
+  public func header(named name: String) -> [UInt8]? { lastHeader(name).map { Array($0) } }
 
   /// The bytes of the last header of this name, valid as long as the record; nil without one. Does not copy: a record
   /// without headers costs one call.
   public func headerBytes(named name: StaticString) -> UnsafeRawBufferPointer? {
+    // A static string ends with NUL.
+    lastHeader(UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self))
+  }
+
+  private func lastHeader(_ name: UnsafePointer<CChar>) -> UnsafeRawBufferPointer? {
     guard let headers = rawHeaders else { return nil }
     var bytes: UnsafeRawPointer?
     var count = 0
-    // A static string ends with NUL.
-    let text = UnsafeRawPointer(name.utf8Start).assumingMemoryBound(to: CChar.self)
-    let code = rd_kafka_header_get_last(headers, text, &bytes, &count)
+    let code = rd_kafka_header_get_last(headers, name, &bytes, &count)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { return nil }
     return UnsafeRawBufferPointer(start: bytes, count: bytes == nil ? 0 : count)
   }
@@ -122,11 +115,7 @@ public struct KafkaRecord {
     rawHeaders.map { [KafkaHeader]($0) } ?? []
   }
 
-  private var rawHeaders: OpaquePointer? {
-    var headers: OpaquePointer?
-    let code = rd_kafka_message_headers(message, &headers)
-    return code == RD_KAFKA_RESP_ERR_NO_ERROR ? headers : nil
-  }
+  private var rawHeaders: OpaquePointer? { UnsafePointer(message).headers }
 }
 
 /// Records taken from a queue together. Reusable: taking and releasing do not allocate.
@@ -134,9 +123,7 @@ public struct KafkaBatch: ~Copyable {
   let records: UnsafeMutablePointer<KafkaRecord>
   let kept: UnsafeMutablePointer<Bool>
   let messages: UnsafeMutablePointer<UnsafeMutablePointer<rd_kafka_message_t>?>
-  /// The maximum number of records.
   public let capacity: Int
-  /// The number of records that it holds.
   public internal(set) var count = 0
 
   public init(capacity: Int) {

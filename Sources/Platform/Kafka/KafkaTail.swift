@@ -4,7 +4,6 @@ public import EventLoop
 /// Reads a topic without a consumer group, from an end or from given offsets, and counts the records that the broker
 /// deleted before they could be read. Owned by one thread.
 public final class KafkaTail {
-  /// The offset at which reading begins.
   public enum Start: Sendable {
     case beginning
     /// Only records written from now on.

@@ -96,9 +96,14 @@ final class LogReader {
   /// The first offset of each partition whose record was written at this time (milliseconds since the epoch) or later;
   /// nil if the broker knows of none, or does not answer.
   func starts(since time: Int64) -> [Int64?] {
+    answers(since: time).map { $0 ?? nil }
+  }
+
+  /// The same of each partition whose broker answers: nil in it if there is no such record.
+  func answers(since time: Int64) -> [Int64??] {
     let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
-    let starts = client.offsets(all, at: time, timeoutMilliseconds: Self.patienceMilliseconds)
-    return all.map { starts[$0] }
+    let answers = client.answers(all, at: time, timeoutMilliseconds: Self.patienceMilliseconds)
+    return all.map { answers[$0] }
   }
 
   /// The offset `count` records before a partition's end; nil if the end is unknown.

@@ -145,7 +145,6 @@ public final class OffsetRangeReader {
       })
   }
 
-  /// The partition that a record is from.
   public func place(of record: KafkaRecord) -> PartitionKey {
     if let known = identities.first(where: { $0.pointer == record.topicIdentity }) {
       return PartitionKey(topic: known.topic, partition: record.partition)

@@ -2,7 +2,6 @@
 internal import CRdKafka
 internal import Synchronization
 
-/// The Kafka clients that this process has open.
 public enum OpenClients {
   /// One client, which may end while a request of it is under way.
   private final class Entry: Sendable {

@@ -16,9 +16,7 @@ struct ProducerPace {
 
   /// True while records arrive so fast that they should linger.
   ///
-  /// - Parameters:
-  ///   - now: monotonic milliseconds.
-  ///   - produced: records since the producer was made.
+  /// - Parameter produced: records since the producer was made.
   mutating func isBusy(now: UInt64, produced: UInt64) -> Bool {
     guard now >= since + Self.window else { return isBusy }
     isBusy = (produced - before) * 1_000 > (now - since) * Self.busy

@@ -5,7 +5,6 @@ internal import EventLoop
 /// Asks a cluster whether topics may be read, which Kafka answers only to a fetch. Reads and commits nothing. Owned by
 /// one thread.
 public final class ReadProbe {
-  /// The result of the query.
   public enum Answer: Sendable {
     case allowed
     case refused(KafkaError)

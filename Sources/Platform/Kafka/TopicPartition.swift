@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 internal import CRdKafka
 
-/// One partition of one topic.
 public struct TopicPartition: Sendable, Hashable, CustomStringConvertible {
   public let topic: String
   public let partition: Int32
@@ -29,7 +28,6 @@ public struct PartitionStart: Sendable, Hashable {
   }
 }
 
-/// The committed offset of a group in one partition.
 public struct CommittedOffset: Sendable, Hashable {
   public let partition: TopicPartition
   /// The next offset to read; nil when the group has committed nothing.
@@ -44,18 +42,11 @@ public struct CommittedOffset: Sendable, Hashable {
   }
 }
 
-/// The commit result of one partition.
 public struct CommitResult: Sendable, Hashable {
   public let partition: TopicPartition
   public let offset: Int64
   /// nil if it was committed.
   public let error: KafkaError?
-
-  public init(partition: TopicPartition, offset: Int64, error: KafkaError?) {
-    self.partition = partition
-    self.offset = offset
-    self.error = error
-  }
 }
 
 /// Owns librdkafka's list type for the duration of one call.

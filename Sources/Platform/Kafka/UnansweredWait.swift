@@ -16,7 +16,6 @@ struct UnansweredWait {
   private var wait: UInt64 = 0
   private var lookedAt: UInt64 = 0
 
-  /// Notes that a record was acknowledged or failed.
   @inline(__always)
   mutating func answered(_ sequence: UInt64) {
     if sequence < next { count -= 1 }
@@ -27,7 +26,6 @@ struct UnansweredWait {
   /// - Parameters:
   ///   - next: the number that the next record will get.
   ///   - count: the number of unacknowledged records.
-  ///   - now: monotonic milliseconds.
   /// - Returns: the wait in milliseconds; 0 while no marked record is outstanding.
   mutating func look(next: UInt64, count: Int, now: UInt64) -> UInt64 {
     if self.count == 0 {

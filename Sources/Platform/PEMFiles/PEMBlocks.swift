@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The PEM blocks of a text, one after the other.
 struct PEMBlocks {
   private static let begin = Array("-----BEGIN ".utf8)
   private static let end = Array("-----END ".utf8)
@@ -12,7 +11,6 @@ struct PEMBlocks {
 
   init(_ text: [UInt8]) { rest = Self.plain(text)[...] }
 
-  /// The next block; nil after the last one.
   mutating func next() throws(PEMProblem) -> PEMFile.Entry? {
     guard let start = Self.find(Self.begin, in: rest) else {
       try checkBetween(rest)

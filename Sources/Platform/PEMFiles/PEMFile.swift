@@ -16,7 +16,6 @@ public struct PEMProblem: Error, Equatable, Sendable, CustomStringConvertible {
 ///
 /// Whoever uses a key from here never asks for a pass phrase: OpenSSL sees only DER that is not encrypted.
 public struct PEMFile: Sendable {
-  /// A block's kind.
   public enum Kind: Equatable, Sendable {
     /// X.509, `TRUSTED CERTIFICATE` with what OpenSSL keeps behind it.
     case certificate
@@ -39,11 +38,6 @@ public struct PEMFile: Sendable {
     public let kind: Kind
     /// Empty for an encrypted key.
     public let der: [UInt8]
-
-    public init(kind: Kind, der: [UInt8]) {
-      self.kind = kind
-      self.der = der
-    }
   }
 
   /// In the order of the file; the same certificate or key twice counts once.
@@ -75,7 +69,6 @@ public struct PEMFile: Sendable {
     entries = found
   }
 
-  /// True if a content is one DER value, and not PEM.
   public static func isDER(_ content: [UInt8]) -> Bool { DERShape.kind(content[...]) != nil }
 
   /// The certificates in the order of the file, at least one, as DER.

@@ -28,7 +28,6 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
   /// A number in `0 ..< n`; `n` is above 0.
   public mutating func below(_ n: Int) -> Int { Int(next() % UInt64(n)) }
 
-  /// A number of the range.
   public mutating func within(_ range: ClosedRange<Int>) -> Int {
     range.lowerBound + below(range.upperBound - range.lowerBound + 1)
   }

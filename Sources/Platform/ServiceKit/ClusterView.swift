@@ -12,7 +12,6 @@ public import Kafka
 /// Everything that only a broker knows is asked here, with patience: what a service makes of it (producers,
 /// consumers, tables) needs no broker to be made. From then on `ClusterWatch` follows the counts.
 public struct ClusterView: Sendable {
-  /// The service's configuration.
   public var configuration: KafkaConfiguration
   /// The number of partitions of each topic that the service needs.
   public let partitions: [String: Int]
@@ -45,8 +44,7 @@ public struct ClusterView: Sendable {
       throw ServiceFailure("cannot start on Kafka at \(configuration.bootstrap): \(error)")
     }
     for topic in topics where found != nil && found?.partitions[topic] == nil {
-      throw ServiceFailure(
-        "topic \(topic) does not exist; martlet topics create creates it")
+      throw ServiceFailure("topic \(topic) does not exist; martlet topics create creates it")
     }
     guard var found else { return nil }
     found.configuration.isDeadly = { context.isDeadly($0) }
@@ -76,13 +74,11 @@ public struct ClusterView: Sendable {
     }
   }
 
-  /// The partitions of these topics together.
   public func partitions(of topics: [String]) -> Int {
     topics.reduce(0) { $0 + (partitions[$1] ?? 0) }
   }
 }
 
-/// The wait for the first broker that answers.
 private struct ClusterWait {
   /// The longest time until a stop request is noticed.
   private static let sliceMilliseconds: Int32 = 250
@@ -108,7 +104,7 @@ private struct ClusterWait {
     while !context.signals.isStopping {
       do throws(KafkaError) {
         // The first answer, in slices: a stop request is to be heard.
-        _ = try admin.clusterID(timeoutMilliseconds: Self.sliceMilliseconds)
+        try admin.awaitAnswer(timeoutMilliseconds: Self.sliceMilliseconds)
         let listing = try admin.topicListing(
           naming: topics + optional, timeoutMilliseconds: Self.answerMilliseconds)
         context.status.set("kafka", obstacle: nil)

@@ -40,6 +40,8 @@ struct ClusterWatch {
   private let context: ServiceContext
   private let counters = Counters<HoldCounter>()
   private var sizes: TopicSizes
+  /// The topics of `sizes`.
+  private let followed: Set<String>
   private var probe: ReadProbe?
   private var clients = StrandedClients()
   /// Milliseconds that brokers had delayed answers at the last look.
@@ -53,6 +55,7 @@ struct ClusterWatch {
     self.configuration = configuration
     self.context = context
     sizes = TopicSizes(counts)
+    followed = Set(counts.keys)
     context.counters.add(counters)
   }
 
@@ -104,12 +107,13 @@ struct ClusterWatch {
 
   // MARK: Topics and rights
 
-  /// The cluster's topics; tells the board of rights which of them this process may see and read. Kafka has no question
+  /// The service's topics; tells the board of rights which of them this process may see and read. Kafka has no question
   /// for the right to write: the producers' first records tell (`ProducerWatch`).
   mutating func listTopics(_ admin: KafkaAdmin) throws(KafkaError) -> TopicListing {
     let rights = context.rights.rights
     let listing = try admin.topicListing(
-      naming: rights?.topics ?? [], timeoutMilliseconds: Self.answerMilliseconds)
+      naming: Array(followed.union(rights?.topics ?? [])),
+      timeoutMilliseconds: Self.answerMilliseconds)
     context.rights.saw(listing)
     let readable = (rights?.readTopics ?? []).filter { listing.sizes[$0] != nil }
     if !readable.isEmpty { read(readable) }
@@ -129,7 +133,6 @@ struct ClusterWatch {
     }
   }
 
-  /// The line for a change.
   static func report(_ change: TopicChange, _ log: Logger) {
     let fields: KeyValuePairs = [
       "topic": change.topic, "from": "\(change.from)", "to": "\(change.to)",
@@ -167,7 +170,7 @@ struct ClusterWatch {
   private var canBeReached: Bool {
     guard let admin = try? KafkaAdmin(configuration) else { return false }
     defer { admin.close() }
-    return (try? admin.clusterID(timeoutMilliseconds: Self.clientMilliseconds)) != nil
+    return (try? admin.awaitAnswer(timeoutMilliseconds: Self.clientMilliseconds)) != nil
   }
 
   // MARK: What holds the process back

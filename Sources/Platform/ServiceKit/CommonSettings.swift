@@ -21,7 +21,6 @@ public enum CommonSettings {
     "Name of this copy in its consumer group (group.instance.id), unique and the same after each"
       + " restart. Without it every restart moves partitions.")
 
-  /// The key of the provider tokens' topic.
   public static let tokenKey = SettingKey<String?>.path(
     "token-key", placeholder: "FILE",
     "File with the key that encrypts provider tokens on their topic: 32 bytes in hex or base64, readable by"
@@ -60,14 +59,12 @@ public enum CommonSettings {
       + " again. Must survive a restart. Default: crash-notes in $STATE_DIRECTORY, which systemd sets, else"
       + " NAME.crash-notes in /tmp/martlet-UID.")
 
-  /// Names under which the status pages are asked for.
   public static let httpNames = SettingKey<[String]>.list(
     "http-names", placeholder: "NAME",
     "Names besides addresses and localhost under which the status pages answer, such as *.example.com; where they do"
       + " not listen on the loopback, names without a dot need not be listed. Others are refused, so that no web page"
       + " reaches them under a name of its own (DNS rebinding).")
 
-  /// The topics of device tokens.
   public static let audienceTopics = SettingKey<[String]>.list(
     "audience-topics", placeholder: "PREFIX",
     "Beginnings of the names of topics whose device tokens campaigns may be for, besides push.audiences and those that"

@@ -9,8 +9,6 @@ public final class CounterBoard: MetricSource {
   private let sources = Mutex<[any CounterSource]>([])
   private let metrics = Mutex<[any MetricSource]>([])
 
-  public init() {}
-
   public func add(_ source: any CounterSource) {
     sources.withLock { $0.append(source) }
   }

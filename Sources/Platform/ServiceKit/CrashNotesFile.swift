@@ -4,7 +4,6 @@ import Glibc
 import Kafka
 import Settings
 
-/// The file of a program's crash notes.
 enum CrashNotesFile {
   /// The notes of earlier crashes, with further ones noted from now on. Without a place for them the process goes on,
   /// and a service says what that means.

@@ -5,7 +5,7 @@ import Bytes
 ///
 /// It looks at the files' states, so it works with secrets that an orchestrator mounts and swaps. Files that belong
 /// together are often replaced one after the other: a change counts once nothing has changed since the last look.
-public struct FileWatch {
+public struct FileWatch: Sendable {
   /// Between two looks, in milliseconds.
   private static let interval: UInt64 = 500
   /// Looks after which a change counts though the files change on and on.
@@ -21,6 +21,7 @@ public struct FileWatch {
   /// True if files are read again that have not changed, because some of them could not be used.
   private(set) var isRetry = false
 
+  /// To be called before these files are read: what changes from now on is news.
   public init(_ paths: [String]) { follow(paths) }
 
   /// True if the files are to be read again. One that is gone is no change: it is on its way to be replaced.

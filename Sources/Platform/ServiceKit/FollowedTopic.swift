@@ -37,9 +37,7 @@ public final class FollowedTopic {
 
   /// Whether others need not wait for it (any more). The first call begins the wait.
   ///
-  /// - Parameters:
-  ///   - now: monotonic milliseconds.
-  ///   - event: is logged if it has not been read in time.
+  /// - Parameter event: is logged if it has not been read in time.
   public func isReady(_ now: UInt64, _ log: Logger, orSays event: some LogTable) -> Bool {
     guard let table, !table.isCaughtUp, !isOverdue else { return true }
     let since = waitsSince ?? now

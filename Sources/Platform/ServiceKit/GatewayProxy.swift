@@ -50,13 +50,8 @@ public struct GatewayProxy: Sendable {
   private static func credentials(
     _ path: String, _ values: SettingValues
   ) throws(SettingErrors) -> String {
-    let problem: String?
-    let bytes: [UInt8]
-    do throws(SystemError) {
-      problem = try File.exposure(of: path)
-      bytes = try File.read(path, limit: 4_096)
-    } catch {
-      throw values.error("proxy-credentials", "\(error)")
+    let (problem, bytes) = try values.orError("proxy-credentials") {
+      (try File.exposure(of: path), try File.read(path, limit: 4_096))
     }
     if let problem { throw values.error("proxy-credentials", problem) }
     let line = bytes.prefix { $0 != 0x0A && $0 != 0x0D }

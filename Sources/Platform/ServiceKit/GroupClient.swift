@@ -25,7 +25,6 @@ public protocol GroupClient {
   func retire()
   /// Joins the group again, with a new client and under the same name; after `retire`.
   func rejoin() throws(KafkaError)
-  /// Leaves the group.
   func close(timeoutMilliseconds: UInt64)
 }
 

@@ -52,8 +52,6 @@ struct GroupCommits {
   }
 
   /// Sends a commit, whose answer comes as an event.
-  ///
-  /// - Returns: whether it could be sent.
   func send(
     _ plans: [PlannedCommit<TopicPartition>], _ client: some GroupClient, _ now: UInt64
   ) -> Bool {

@@ -33,8 +33,6 @@ public final class GroupFigures: MetricSource {
   private let state = Mutex(State())
   private let commits = LatencyCells(GroupMetrics.commit, [[]])
 
-  public init() {}
-
   /// Figures of another group that the process is in; they follow the same topics.
   func further() -> GroupFigures {
     let figures = GroupFigures()
@@ -45,7 +43,6 @@ public final class GroupFigures: MetricSource {
     return figures
   }
 
-  /// The process becomes a member of a group.
   public func join(_ group: String, topics: [String]) {
     state.withLock { ($0.group, $0.topics) = (group, topics) }
   }
@@ -123,9 +120,6 @@ public final class GroupFigures: MetricSource {
 
   // MARK: Commits
 
-  /// A commit goes out.
-  ///
-  /// - Parameter now: monotonic milliseconds.
   public func commitSent(_ offsets: [CommitRequest], now: UInt64) {
     guard !offsets.isEmpty else { return }
     let longest = offsets.reduce(0) { max($0, $1.metadata?.utf8.count ?? 0) }

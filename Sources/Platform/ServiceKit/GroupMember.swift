@@ -8,7 +8,6 @@ public import Kafka
 ///
 /// There is one of it: a question that is asked for each record must not copy its twenty references.
 public struct GroupMember: ~Copyable {
-  /// What the service has to do.
   public enum Task: Equatable {
     /// These partitions are read from now on, unless there are none.
     case begun([TopicPartition])
@@ -37,7 +36,6 @@ public struct GroupMember: ~Copyable {
   private var nextQueue = 0
   private var mustCloseQueues = false
 
-  /// Joins the group.
   public init(
     _ plan: GroupPlan, _ kafka: KafkaConfiguration, _ context: ServiceContext, wakeup: Wakeup
   ) throws {
@@ -61,7 +59,6 @@ public struct GroupMember: ~Copyable {
   /// What the service has to do next; nil when there is nothing. To be called until it says so, every turn.
   ///
   /// - Parameters:
-  ///   - now: monotonic milliseconds.
   ///   - isIdle: nothing that was taken is unfinished.
   ///   - startsOver: whether a partition is read from its first record, given the group's offset: for a service that keeps
   ///     a view of the topic and lacks what the group has committed. nil for the others.
@@ -130,7 +127,6 @@ public struct GroupMember: ~Copyable {
   /// - Parameters:
   ///   - each: of one partition at most.
   ///   - isWanted: whether anything is to be taken of a partition; what is not waits in Kafka.
-  /// - Returns: how many.
   public mutating func take(
     into batch: inout KafkaBatch, upTo most: Int, ofEach each: Int = .max,
     where isWanted: (TopicPartition) -> Bool = { _ in true }
@@ -179,7 +175,6 @@ public struct GroupMember: ~Copyable {
   public func topic(_ source: Source) -> String { plan.topics[source.topic] }
 
   public func source(_ partition: TopicPartition) -> Source {
-    Source(
-      topic: plan.topics.firstIndex(of: partition.topic) ?? 0, partition: partition.partition)
+    Source(topic: plan.topics.firstIndex(of: partition.topic) ?? 0, partition: partition.partition)
   }
 }

@@ -39,7 +39,6 @@ public struct GroupSession<Client: GroupClient> {
   private var nextEnds: UInt64 = 0
   /// When the group took partitions back or gave some, whichever was last (monotonic milliseconds).
   private var heardAt: UInt64 = 0
-  /// Why the group cannot be worked with any more.
   public private(set) var failure: ServiceFailure?
 
   /// - Parameter alarm: nil where losses are not watched.
@@ -55,13 +54,10 @@ public struct GroupSession<Client: GroupClient> {
     context.group.join(plan.group, topics: plan.topics)
   }
 
-  /// Whether records are to be taken.
   public var isAssigned: Bool { machine.isAssigned }
   /// Whether `drained` is owed.
   public var isDraining: Bool { machine.isDraining }
-  /// Whether nothing is begun any more.
   public var isLeaving: Bool { machine.isLeaving }
-  /// Whether the process may end.
   public var hasLeft: Bool { machine.hasLeft }
 
   // MARK: Turn; times in monotonic milliseconds

@@ -14,8 +14,7 @@ extension KafkaConfiguration {
       throw SettingErrors(nil, refusal)
     }
     let bootstrap = values[CommonSettings.kafka]
-    self.init(
-      bootstrap: bootstrap.map(\.description).joined(separator: ","), clientID: clientID)
+    self.init(bootstrap: bootstrap.map(\.description).joined(separator: ","), clientID: clientID)
     common = values.kafka.common.map { ($0.name, $0.value) }
     consumer = values.kafka.consumer.map { ($0.name, $0.value) }
     producer = values.kafka.producer.map { ($0.name, $0.value) }

@@ -50,8 +50,7 @@ public struct KafkaSurvey {
   ) -> Int? {
     guard let admin = try? KafkaAdmin(configuration) else { return nil }
     defer { admin.close() }
-    return admin.memberCount(
-      of: names.group(program), timeoutMilliseconds: Self.answerMilliseconds)
+    return admin.memberCount(of: names.group(program), timeoutMilliseconds: Self.answerMilliseconds)
   }
 
   private init(
@@ -69,9 +68,9 @@ public struct KafkaSurvey {
 
   private mutating func run() throws(KafkaError) {
     try awaitAnswer()
-    facts.brokers = try admin.brokerCount(timeoutMilliseconds: Self.answerMilliseconds)
     let listing = try admin.topicListing(
       naming: rights.topics, timeoutMilliseconds: Self.answerMilliseconds)
+    facts.brokers = try admin.brokerCount(timeoutMilliseconds: Self.answerMilliseconds)
     let existing = rights.topics.filter { listing.sizes[$0] != nil }
     // Without the right to ask nothing is known of them.
     let settings =
@@ -95,7 +94,7 @@ public struct KafkaSurvey {
     var refusal: KafkaError?
     while true {
       do throws(KafkaError) {
-        _ = try admin.clusterID(timeoutMilliseconds: 250)
+        try admin.awaitAnswer(timeoutMilliseconds: 250)
         return
       } catch {
         for heard in admin.drainErrors() {

@@ -14,7 +14,6 @@ extension CommonSettings {
 }
 
 extension Lanes {
-  /// The lanes of `--lanes`.
   public init(_ values: SettingValues) throws(SettingErrors) {
     do throws(Problem) {
       try self.init(texts: values[CommonSettings.lanes])

@@ -10,7 +10,6 @@ public final class LatencyCells: MetricSource {
   private let metric: Metric
   private let labels: [[String]]
 
-  /// - Parameter labels: the label values of each series.
   public init(_ declared: some DeclaredMetric, _ labels: [[String]]) {
     precondition(
       LatencyCounts.bounds.count < LatencyRecorder.sumPlace,

@@ -3,7 +3,6 @@ import Diagnosis
 import Kafka
 
 extension LibraryVersion {
-  /// The librdkafka that this process runs with.
   static let librdkafka: LibraryVersion = {
     let (major, minor, patch) = KafkaLibrary.version
     return LibraryVersion(major, minor, patch)

@@ -2,7 +2,6 @@
 import Bytes
 import Settings
 
-/// The variables that the process was started with.
 enum ProcessEnvironment {
   /// From /proc/self/environ: Glibc's `environ` is a mutable global that Swift 6 cannot read safely.
   static func read() throws(SettingErrors) -> [String: String] {

@@ -4,7 +4,6 @@ import EventLoop
 import Glibc
 import Telemetry
 
-/// The system's figures for this process, read when somebody asks.
 struct ProcessMetrics {
   private let program: String
   /// When the process started, in milliseconds since the epoch.

@@ -63,8 +63,6 @@ public struct ProducerWatch {
   }
 
   /// To be called once a turn, or every some milliseconds.
-  ///
-  /// - Parameter now: monotonic milliseconds.
   public mutating func turn(_ producer: KafkaProducer, now: UInt64) {
     if producer.refusals != counted {
       counters.add(.refusedByKafka, producer.refusals - counted)

@@ -49,7 +49,6 @@ public final class ReloadStatus: MetricSource {
   /// - Parameters:
   ///   - words: what is wrong.
   ///   - apps: those that it would take away; empty when it cannot be used at all.
-  ///   - now: monotonic milliseconds.
   ///   - isAsked: an operator's signal, which is answered in any case.
   /// - Returns: whether it is to be said now.
   public func refused(

@@ -55,7 +55,6 @@ public struct RetentionAlarm {
     reader.drainAnswer()?.mapValues { (low: $0.low, high: $0.high) }
   }
 
-  /// Logs a finding, and counts it.
   func report(_ finding: GroupFinding<TopicPartition>) {
     switch finding {
     case .lost(let partition, let offsets): reportLoss(partition, offsets)

@@ -24,7 +24,6 @@ public final class RightsBoard: Sendable {
 
   var rights: KafkaRights? { missing.withLock { $0?.rights } }
 
-  /// The authorizer refused an operation.
   public func refused(
     _ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource, _ error: KafkaError
   ) {
@@ -33,7 +32,6 @@ public final class RightsBoard: Sendable {
     }
   }
 
-  /// The authorizer allowed an operation.
   public func allowed(_ operation: KafkaRight.Operation, _ resource: KafkaRight.Resource) {
     note { $0.allowed(operation, resource) }
   }

@@ -7,10 +7,8 @@ import Telemetry
 
 /// The harness's services for a running service. Any thread may use it.
 public struct ServiceContext: Sendable {
-  /// The program's name.
   public let name: String
   public let log: Logger
-  /// Stop and reload requests.
   public let signals: ServiceSignals
   /// The counters that the counters line adds up.
   public let counters: CounterBoard
@@ -119,7 +117,6 @@ public struct ServiceContext: Sendable {
   }
 }
 
-/// The counters of crashes.
 enum CrashCounter: Int, MetricTable {
   case deadlyRecords
 

@@ -43,8 +43,7 @@ public final class ServiceSignals: Sendable {
   ///
   /// - Parameter done: what it did until then.
   public func interrupted(_ done: String) -> ServiceFailure {
-    ServiceFailure(
-      "interrupted: \(done)", status: 128 + stopSignal.load(ordering: .relaxed))
+    ServiceFailure("interrupted: \(done)", status: 128 + stopSignal.load(ordering: .relaxed))
   }
 
   /// Asks the service to read its files again, as SIGHUP does.

@@ -4,11 +4,9 @@ import EventLoop
 
 /// A program in the same folder that has some of this program's commands, so that this one need not link them.
 public struct SiblingProgram: Sendable {
-  /// The name of its file.
   let file: String
   /// The remedy if it is missing: a clause for an error message.
   let remedy: String
-  /// The commands that it has, and what they do.
   public let commands: [(name: String, summary: String)]
 
   public init(file: String, remedy: String, commands: [(name: String, summary: String)]) {
@@ -17,7 +15,6 @@ public struct SiblingProgram: Sendable {
     self.commands = commands
   }
 
-  /// True if the arguments begin with one of its commands.
   public func hasCommand(_ arguments: [String]) -> Bool {
     commands.contains { arguments.starts(with: $0.name.split(separator: " ").map(String.init)) }
   }
@@ -27,8 +24,7 @@ public struct SiblingProgram: Sendable {
   /// - Parameter program: this program's name, which it goes by, too.
   /// - Returns: only if it cannot be run: why, and what to do.
   public func run(program: String, _ arguments: [String]) -> String {
-    let error = ChildProcess.replace(
-      with: ChildProcess.sibling(file), name: program, arguments)
+    let error = ChildProcess.replace(with: ChildProcess.sibling(file), name: program, arguments)
     return "\(error); \(remedy)"
   }
 }

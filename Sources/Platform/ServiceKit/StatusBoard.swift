@@ -13,10 +13,8 @@ public final class Heartbeat: Sendable {
     last = Atomic(MonotonicClock.milliseconds())
   }
 
-  /// - Parameter now: monotonic milliseconds.
   public func beat(_ now: UInt64) { last.store(now, ordering: .relaxed) }
 
-  /// Monotonic milliseconds of the last beat.
   var time: UInt64 { last.load(ordering: .relaxed) }
 }
 
@@ -69,8 +67,6 @@ public final class StatusBoard: Sendable {
   }
 
   private let state = Mutex(State())
-
-  public init() {}
 
   /// A thread that turns at least every second begins.
   public func heartbeat(_ name: String) -> Heartbeat {
@@ -138,12 +134,10 @@ public final class StatusBoard: Sendable {
     state.withLock { $0.heartbeats }.map { ($0.name, now - min(now, $0.time)) }
   }
 
-  /// The threads that do not turn any more.
   public func stuck(now: UInt64) -> [(thread: String, milliseconds: UInt64)] {
     ages(now: now).filter { $0.milliseconds > Self.patience }
   }
 
-  /// The sections of `/debug/state`.
   public var sections: [(name: String, value: JSONValue)] {
     state.withLock { $0.sections }.map { ($0.name, $0.value()) }
   }

@@ -44,7 +44,6 @@ public struct StatusServer: Sendable {
   }
 }
 
-/// The content of the pages.
 struct StatusPages: Sendable {
   private let context: ServiceContext
   private let process: ProcessMetrics
@@ -116,8 +115,7 @@ struct StatusPages: Sendable {
     var object = JSONObject()
     object.append("program", .string(context.name))
     object.append("version", .string(Version.text))
-    object.append(
-      "not_ready", .array(obstacles.map { .string($0.reason) }))
+    object.append("not_ready", .array(obstacles.map { .string($0.reason) }))
     object.append(
       "threads",
       .object(

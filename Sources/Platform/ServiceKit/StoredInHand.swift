@@ -8,7 +8,6 @@ public struct StoredInHand {
   private let context: ServiceContext
   private let hand: RecordInHand
 
-  /// - Parameter topic: that of the records.
   public init(_ topic: String, _ context: ServiceContext) {
     (self.topic, self.context) = (topic, context)
     hand = RecordInHand(topic: topic)

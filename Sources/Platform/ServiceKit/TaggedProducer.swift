@@ -133,8 +133,6 @@ public final class TaggedProducer<Tag> {
   public func sendPromptly() { producer.sendPromptly() }
 
   /// Gives up every record without an answer (`KafkaProducer.abandon`).
-  ///
-  /// - Returns: their tags.
   @discardableResult
   public func abandon() -> [Tag] {
     defer { (tags, free) = ([], []) }

@@ -33,11 +33,7 @@ public struct TokenSeal: Sendable {
       keys = nil
       return
     }
-    do throws(SigningError) {
-      keys = try TokenKeys.load(path)
-    } catch {
-      throw values.error(CommonSettings.tokenKey.name, error.description)
-    }
+    keys = try values.orError(CommonSettings.tokenKey.name) { try TokenKeys.load(path) }
   }
 
   /// The seal with the file's present keys; nil without a file. Throws when it cannot be used.
@@ -50,7 +46,6 @@ public struct TokenSeal: Sendable {
     }
   }
 
-  /// True if tokens are published sealed.
   public var isSealing: Bool { keys != nil }
   /// True if tokens that are not sealed are believed: there is no key, or a fleet is on its way to one.
   public var trustsPlain: Bool { keys?.acceptsPlain ?? true }

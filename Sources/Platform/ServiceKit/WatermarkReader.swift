@@ -69,7 +69,6 @@ public final class WatermarkReader {
     let hasEnded = Atomic(false)
   }
 
-  /// The thread.
   private struct Work {
     /// The most time that one request may take, in milliseconds.
     private static let patience: Int32 = 1_000

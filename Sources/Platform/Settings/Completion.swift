@@ -3,7 +3,6 @@
 /// The words that may come next on a command line: the shells' completions ask the program itself, so they know every
 /// command and setting that it knows.
 public struct Completion: Sendable {
-  /// One command of the program.
   public struct Command: Sendable {
     /// As it is typed: `dead-letters`, `list`.
     let words: [String]
@@ -22,11 +21,6 @@ public struct Completion: Sendable {
     public let text: String
     /// One clause, or nothing.
     public let note: String
-
-    public init(text: String, note: String) {
-      self.text = text
-      self.note = note
-    }
   }
 
   public enum Answer: Sendable, Equatable {

@@ -14,7 +14,6 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     self.port = port
   }
 
-  /// - Throws: what is wrong with the text.
   public init(parsing text: String) throws(ValueProblem) {
     guard let colon = text.lastIndex(of: ":") else { throw ValueProblem(text: "must be host:port") }
     let digits = text[text.index(after: colon)...]

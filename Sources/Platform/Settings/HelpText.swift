@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The help text of a program.
 public struct HelpText: Sendable {
   /// As it is typed: `martlet-sender`, `martlet import`.
   public let program: String

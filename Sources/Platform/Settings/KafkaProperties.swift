@@ -14,9 +14,6 @@ public struct KafkaProperties: Sendable, Equatable {
   public internal(set) var consumer: [Property] = []
   public internal(set) var producer: [Property] = []
 
-  public init() {}
-
-  /// The prefix of a passed-through name.
   public static let prefix = "kafka."
 
   /// `MARTLET_KAFKA_LINGER_MS` is `kafka.linger.ms`; two underscores in a row stand for one in

@@ -13,9 +13,7 @@ public struct PropertiesFile: Sendable {
   public let path: String
   public let entries: [Entry]
 
-  /// - Parameters:
-  ///   - text: The file's content.
-  ///   - path: What errors call the file.
+  /// - Parameter path: What errors call the file.
   /// - Throws: every line that is not `name = value`, and every name that stands twice.
   public init(parsing text: String, path: String) throws(SettingErrors) {
     var entries: [Entry] = []

@@ -5,11 +5,9 @@
 /// The same record serves the flag (`--drain-timeout 30s`), the environment
 /// (`MARTLET_DRAIN_TIMEOUT=30s`), the properties file (`drain-timeout = 30s`) and `--help`.
 public struct Setting: Sendable {
-  /// The kind of values that a setting takes.
   public enum Kind: Sendable, Equatable {
     /// Any text that is not empty.
     case text
-    /// A whole number within the range.
     case integer(ClosedRange<Int>)
     /// A time span such as `200ms`, `5s`, `15m`, `1h`; the range is in milliseconds.
     case duration(ClosedRange<Int64>)
@@ -17,7 +15,6 @@ public struct Setting: Sendable {
     case bytes(ClosedRange<Int>)
     /// `true` or `false`; as a flag also bare (`--name`) or refused (`--no-name`).
     case boolean
-    /// One of the words.
     case choice([String])
     /// Words separated by commas.
     case list
@@ -78,7 +75,6 @@ public struct Setting: Sendable {
     Setting.environmentPrefix + String(name.map { $0 == "-" ? "_" : $0 }).uppercased()
   }
 
-  /// The prefix of every environment variable of Martlet.
   public static let environmentPrefix = "MARTLET_"
 }
 

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The source of a value.
 public enum SettingSource: Sendable, Equatable, CustomStringConvertible {
   case flag
-  /// The variable's name.
   case environment(String)
   /// A properties file's path and line number, from 1.
   case file(path: String, line: Int)

@@ -28,8 +28,16 @@ extension Setting.Kind {
       return .text(text)
     case .kafkaName(let longest): return .text(try Self.kafkaName(text, longest: longest))
     case .integer(let range): return .integer(try Self.integer(text, in: range))
-    case .duration(let range): return .duration(try Self.duration(text, in: range))
-    case .bytes(let range): return .bytes(try Self.bytes(text, in: range))
+    case .duration(let range):
+      return .duration(
+        try Self.bounded(
+          DurationText.milliseconds(of: text), in: range, "time such as 200ms, 5s, 15m or 1h",
+          DurationText.text(milliseconds:)))
+    case .bytes(let range):
+      return .bytes(
+        try Self.bounded(
+          ByteCountText.bytes(of: text), in: range, "size such as 4096, 64KiB, 64MiB or 1GiB",
+          ByteCountText.text(bytes:)))
     case .boolean: return .boolean(try Self.boolean(text))
     case .choice(let words):
       guard words.contains(text) else {
@@ -74,32 +82,15 @@ extension Setting.Kind {
     return number
   }
 
-  private static func duration(
-    _ text: String, in range: ClosedRange<Int64>
-  ) throws(ValueProblem) -> Int64 {
-    guard let milliseconds = DurationText.milliseconds(of: text) else {
-      throw ValueProblem(text: "must be a time such as 200ms, 5s, 15m or 1h")
+  private static func bounded<Number: Comparable>(
+    _ number: Number?, in range: ClosedRange<Number>, _ form: String, _ text: (Number) -> String
+  ) throws(ValueProblem) -> Number {
+    guard let number else { throw ValueProblem(text: "must be a \(form)") }
+    guard range.contains(number) else {
+      throw ValueProblem(
+        text: "must be from \(text(range.lowerBound)) to \(text(range.upperBound))")
     }
-    guard range.contains(milliseconds) else {
-      let low = DurationText.text(milliseconds: range.lowerBound)
-      let high = DurationText.text(milliseconds: range.upperBound)
-      throw ValueProblem(text: "must be from \(low) to \(high)")
-    }
-    return milliseconds
-  }
-
-  private static func bytes(
-    _ text: String, in range: ClosedRange<Int>
-  ) throws(ValueProblem) -> Int {
-    guard let count = ByteCountText.bytes(of: text) else {
-      throw ValueProblem(text: "must be a size such as 4096, 64KiB, 64MiB or 1GiB")
-    }
-    guard range.contains(count) else {
-      let low = ByteCountText.text(bytes: range.lowerBound)
-      let high = ByteCountText.text(bytes: range.upperBound)
-      throw ValueProblem(text: "must be from \(low) to \(high)")
-    }
-    return count
+    return number
   }
 
   private static func boolean(_ text: String) throws(ValueProblem) -> Bool {

@@ -15,7 +15,6 @@ public struct SettingValues: Sendable {
   /// Warnings for the operator, although the program can start: variables that are no setting.
   public let warnings: [SettingError]
 
-  /// The value of a setting of the table, with its type.
   public subscript<Value>(key: SettingKey<Value>) -> Value { key.value(of: value(key.name)) }
 
   /// True if the setting was given rather than left at its default.
@@ -30,6 +29,13 @@ public struct SettingValues: Sendable {
   /// An error about this setting that names where its value came from, for checks across settings.
   public func error(_ name: String, _ problem: String) -> SettingErrors {
     SettingErrors(name, problem, source: source(name))
+  }
+
+  /// What some work gives. An error of it is one about this setting.
+  public func orError<Result>(
+    _ name: String, _ work: () throws -> Result
+  ) throws(SettingErrors) -> Result {
+    do { return try work() } catch { throw self.error(name, "\(error)") }
   }
 
   /// The value as an operator would write it, of a setting that is known by name only; nil without a value.

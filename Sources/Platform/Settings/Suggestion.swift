@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Finds the name that a misspelt one was most likely meant to be.
 public enum Suggestion {
   /// ` (did you mean …?)`, or nothing when no name is near.
   public static func phrase(for name: String, among names: [String], prefix: String = "") -> String

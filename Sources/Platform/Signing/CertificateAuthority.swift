@@ -74,8 +74,7 @@ public final class CertificateAuthority: Sendable {
     let subject = [("UID", bundleID + ".voip"), ("CN", "VoIP Services: \(bundleID)")]
     return try issue(subject: subject, .years(1), key: clientKey()) { draft throws(SigningError) in
       try draft.add(NID_ext_key_usage, "clientAuth")
-      try draft.add(
-        AppleExtension.voipTopics, AppleExtension.list([(bundleID + ".voip", "voip")]))
+      try draft.add(AppleExtension.voipTopics, AppleExtension.list([(bundleID + ".voip", "voip")]))
     }
   }
 
@@ -107,7 +106,6 @@ public enum ClientKeys: Sendable {
   case p256, rsa
 }
 
-/// A certificate and its private key.
 public struct IssuedCertificate: Sendable {
   public let certificatePEM: [UInt8]
   /// PKCS#8. A secret.
@@ -156,6 +154,5 @@ public struct Validity: Sendable {
   }
   /// Was valid until an hour ago.
   public static let expired = Validity(from: -86_400, to: -3_600)
-  /// Is valid from tomorrow on.
   public static let future = Validity(from: 86_400, to: 31_557_600)
 }

@@ -17,19 +17,8 @@ public final class SigningKey: Sendable {
   /// - Throws: when others can read the file (`FileExposure`), it cannot be read, or holds
   ///   anything else; the text says what to do.
   public static func load(_ path: String) throws(SigningError) -> SigningKey {
-    let bytes: [UInt8]
-    let problem: String?
-    do throws(SystemError) {
-      problem = try File.exposure(of: path)
-      bytes = try File.read(path, limit: 64 << 10)
-    } catch {
-      throw SigningError("\(error)")
-    }
-    if let problem { throw SigningError(problem) }
-    do throws(SigningError) {
-      return try SigningKey(pem: bytes, path: path)
-    } catch {
-      throw SigningError("\(path): \(error)")
+    try SecretFile.load(path, limit: 64 << 10) { (bytes) throws(SigningError) in
+      try SigningKey(pem: bytes, path: path)
     }
   }
 
@@ -53,28 +42,24 @@ public final class SigningKey: Sendable {
     self.init(owning: key)
   }
 
-  /// A new random key.
   public static func generate() throws(SigningError) -> SigningKey {
-    guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil) else {
-      throw .openSSL("making a key")
+    try generate(EVP_PKEY_EC) {
+      EVP_PKEY_CTX_set_ec_paramgen_curve_nid($0, NID_X9_62_prime256v1) == 1
     }
-    defer { EVP_PKEY_CTX_free(context) }
-    var key: OpaquePointer?
-    guard EVP_PKEY_keygen_init(context) == 1,
-      EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1,
-      EVP_PKEY_keygen(context, &key) == 1, let key
-    else { throw .openSSL("making a key") }
-    return SigningKey(owning: key)
   }
 
   /// A new random RSA key of 2,048 bits, for certificates such as Apple issues: it does not sign provider tokens.
   static func generateRSA() throws(SigningError) -> SigningKey {
-    guard let context = EVP_PKEY_CTX_new_id(EVP_PKEY_RSA, nil) else {
-      throw .openSSL("making a key")
-    }
+    try generate(EVP_PKEY_RSA) { EVP_PKEY_CTX_set_rsa_keygen_bits($0, 2_048) == 1 }
+  }
+
+  private static func generate(
+    _ kind: Int32, _ configure: (OpaquePointer) -> Bool
+  ) throws(SigningError) -> SigningKey {
+    guard let context = EVP_PKEY_CTX_new_id(kind, nil) else { throw .openSSL("making a key") }
     defer { EVP_PKEY_CTX_free(context) }
     var key: OpaquePointer?
-    guard EVP_PKEY_keygen_init(context) == 1, EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2_048) == 1,
+    guard EVP_PKEY_keygen_init(context) == 1, configure(context),
       EVP_PKEY_keygen(context, &key) == 1, let key
     else { throw .openSSL("making a key") }
     return SigningKey(owning: key)
@@ -124,7 +109,6 @@ public final class SigningKey: Sendable {
   }
 }
 
-/// The curve of an OpenSSL key.
 enum Curve {
   static func isP256(_ key: OpaquePointer) -> Bool {
     guard EVP_PKEY_get_base_id(key) == EVP_PKEY_EC else { return false }
@@ -133,5 +117,27 @@ enum Curve {
     guard EVP_PKEY_get_group_name(key, &name, name.count, &count) == 1 else { return false }
     return String(decoding: name[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self)
       == "prime256v1"
+  }
+}
+
+enum SecretFile {
+  /// What `read` makes of the content of a file that holds a secret: nobody else may read or change it.
+  static func load<Value>(
+    _ path: String, limit: Int, _ read: ([UInt8]) throws(SigningError) -> Value
+  ) throws(SigningError) -> Value {
+    let bytes: [UInt8]
+    let problem: String?
+    do throws(SystemError) {
+      problem = try File.exposure(of: path)
+      bytes = try File.read(path, limit: limit)
+    } catch {
+      throw SigningError("\(error)")
+    }
+    if let problem { throw SigningError(problem) }
+    do throws(SigningError) {
+      return try read(bytes)
+    } catch {
+      throw SigningError("\(path): \(error)")
+    }
   }
 }

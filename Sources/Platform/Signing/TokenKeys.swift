@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import COpenSSL
 
 /// The keys by which a deployment keeps its provider tokens secret on their topic: AES-256-GCM
@@ -32,19 +31,8 @@ public struct TokenKeys: Sendable {
   /// - Throws: when others can read the file (`FileExposure`), it cannot be read, or holds anything
   ///   else; the text says what to do and nothing of the content.
   public static func load(_ path: String) throws(SigningError) -> TokenKeys {
-    let bytes: [UInt8]
-    let problem: String?
-    do throws(SystemError) {
-      problem = try File.exposure(of: path)
-      bytes = try File.read(path, limit: 4_096)
-    } catch {
-      throw SigningError("\(error)")
-    }
-    if let problem { throw SigningError(problem) }
-    do throws(SigningError) {
-      return try TokenKeys(text: bytes)
-    } catch {
-      throw SigningError("\(path): \(error)")
+    try SecretFile.load(path, limit: 4_096) { (bytes) throws(SigningError) in
+      try TokenKeys(text: bytes)
     }
   }
 
@@ -140,8 +128,7 @@ public struct TokenKeys: Sendable {
   /// Eight bytes of a digest of the key, in hex: they say nothing about it.
   private static func id(of key: [UInt8]) -> String {
     let input = Array("martlet token key ".utf8) + key
-    var digest = [UInt8](repeating: 0, count: 32)
-    _ = SHA256(input, input.count, &digest)
+    let digest = input.withUnsafeBytes { SHA256Digest.of($0) }
     return digest[..<8].map { byte in
       let digits = String(byte, radix: 16)
       return digits.count == 1 ? "0\(digits)" : digits

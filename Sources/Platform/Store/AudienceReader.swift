@@ -3,7 +3,6 @@ public import APNS
 public import Contract
 public import Schedule
 
-/// Some devices of an audience.
 public struct AudiencePage: Equatable, Sendable {
   /// Their tokens as JSON strings with commas between them.
   public var tokens: [UInt8] = []
@@ -55,12 +54,7 @@ public final class AudienceReader {
     let zones: CampaignWave.Zones?
     let page: Statement
     /// Bound after the first two parameters of a page.
-    let values: [Value]
-  }
-
-  private enum Value {
-    case text(String)
-    case number(Int64)
+    let values: [any BoundValue]
   }
 
   /// More versions of one app are not told apart.
@@ -79,7 +73,6 @@ public final class AudienceReader {
     database = try Database(reading: location, busyTimeout: 5_000)
   }
 
-  /// The number of devices in an audience now.
   public func count(_ audience: Audience) throws(StoreError) -> Int {
     forget(audience)
     return try database.whileComplete { () throws(StoreError) in try prepare(audience).count }
@@ -100,7 +93,7 @@ public final class AudienceReader {
     let pages = try pages(audience, zones)
     pages.page.bind(1, token: token)
     pages.page.bind(2, Int64(limit))
-    Self.bind(pages.values, to: pages.page, from: 3)
+    pages.page.bindAll(from: 3, pages.values)
     var page = AudiencePage()
     page.tokens.reserveCapacity(min(limit, RequestRules.maximumTokens) * 67)
     while try pages.page.next() { page.append(pages.page.token(0)) }
@@ -132,21 +125,8 @@ public final class AudienceReader {
       SELECT time_zone, count(*) FROM devices WHERE \(listed) AND time_zone IS NOT NULL
       GROUP BY time_zone ORDER BY count(*) DESC, time_zone LIMIT \(CampaignWave.mostZones)
       """)
-    Self.bind(values, to: statement, from: 1)
-    var zones: [ZoneCount] = []
-    while try statement.next() {
-      zones.append(ZoneCount(zone: statement.text(0), devices: Int(statement.integer(1) ?? 0)))
-    }
-    return zones
-  }
-
-  private static func bind(_ values: [Value], to statement: Statement, from first: Int32) {
-    for (index, value) in values.enumerated() {
-      switch value {
-      case .text(let text): statement.bind(first + Int32(index), text)
-      case .number(let number): statement.bind(first + Int32(index), number)
-      }
-    }
+    statement.bindAll(values)
+    return try statement.rows { ZoneCount(zone: $0.text(0), devices: Int($0.integer(1) ?? 0)) }
   }
 
   /// Looks through all devices once.
@@ -163,8 +143,8 @@ public final class AudienceReader {
     } else {
       let (counted, values) = condition(audience, nil, from: 1)
       let statement = try database.prepare("SELECT count(*) FROM devices WHERE \(counted)")
-      Self.bind(values, to: statement, from: 1)
-      count = try statement.next() ? Int(statement.integer(0) ?? 0) : 0
+      statement.bindAll(values)
+      count = Int(try statement.firstInteger() ?? 0)
     }
     let made = Prepared(audience: audience, count: count, versions: versions)
     if prepared.count == Self.mostKnown { prepared.removeFirst() }
@@ -203,12 +183,8 @@ public final class AudienceReader {
       SELECT app_version, count(*) FROM devices
       WHERE \(counted) AND app_version IS NOT NULL GROUP BY app_version LIMIT \(Self.mostVersions)
       """)
-    Self.bind(values, to: statement, from: 1)
-    var versions: [(name: String, count: Int)] = []
-    while try statement.next() {
-      versions.append((statement.text(0), Int(statement.integer(1) ?? 0)))
-    }
-    return versions
+    statement.bindAll(values)
+    return try statement.rows { (name: $0.text(0), count: Int($0.integer(1) ?? 0)) }
   }
 
   /// The condition of an audience in SQL, and the values of its parameters.
@@ -217,18 +193,18 @@ public final class AudienceReader {
   private func condition(
     _ audience: Audience, _ versions: [String]?, _ zones: CampaignWave.Zones? = nil,
     from first: Int
-  ) -> (sql: String, values: [Value]) {
-    var values: [Value] = []
-    func parameter(_ value: Value) -> String {
+  ) -> (sql: String, values: [any BoundValue]) {
+    var values: [any BoundValue] = []
+    func parameter(_ value: any BoundValue) -> String {
       values.append(value)
       return "?\(first + values.count - 1)"
     }
     func list(_ texts: [String]) -> String {
-      "(" + texts.map { parameter(.text($0)) }.joined(separator: ", ") + ")"
+      "(" + texts.map { parameter($0) }.joined(separator: ", ") + ")"
     }
     var parts = [
-      "app = \(parameter(.text(audience.app)))",
-      "environment = \(parameter(.text(audience.environment.description)))",
+      "app = \(parameter(audience.app))",
+      "environment = \(parameter(audience.environment.description))",
       "registered_at IS NOT NULL", "(invalid_since IS NULL OR registered_at >= alive_from)",
     ]
     let types = audience.registrationTypes
@@ -238,15 +214,15 @@ public final class AudienceReader {
       // Of a language all its locales.
       let length = locale.unicodeScalars.count + 1
       parts.append(
-        "(locale = \(parameter(.text(locale))) OR substr(locale, 1, \(length)) IN"
+        "(locale = \(parameter(locale)) OR substr(locale, 1, \(length)) IN"
           + " \(list([locale + "_", locale + "-"])))")
     }
     if let bundle = audience.bundle {
       // A registration that names none is the app's own.
       parts.append(
         bundle == audience.app
-          ? "(bundle IS NULL OR bundle = \(parameter(.text(bundle))))"
-          : "bundle = \(parameter(.text(bundle)))")
+          ? "(bundle IS NULL OR bundle = \(parameter(bundle)))"
+          : "bundle = \(parameter(bundle))")
     }
     switch zones {
     case .these(let names): parts.append("time_zone IN \(list(names))")
@@ -258,11 +234,11 @@ public final class AudienceReader {
       parts.append(versions.isEmpty ? "1 = 0" : "app_version IN \(list(versions))")
     }
     if let time = audience.registeredSince {
-      parts.append("registered_at >= \(parameter(.number(time)))")
+      parts.append("registered_at >= \(parameter(time))")
     }
-    parts += audience.tagsAll.map { hasTag(parameter(.text(" \($0) "))) }
+    parts += audience.tagsAll.map { hasTag(parameter(" \($0) ")) }
     if !audience.tagsAny.isEmpty {
-      let any = audience.tagsAny.map { hasTag(parameter(.text(" \($0) "))) }
+      let any = audience.tagsAny.map { hasTag(parameter(" \($0) ")) }
       parts.append("(\(any.joined(separator: " OR ")))")
     }
     return (parts.joined(separator: " AND "), values)

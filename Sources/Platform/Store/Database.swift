@@ -15,19 +15,9 @@ enum Database {
     }
   }
 
-  /// A SQLite file.
-  ///
-  /// - Parameter isReadOnly: opens an existing database without ever writing to it.
-  init(path: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
-    self = .sqlite(
-      try SQLiteDatabase(path: path, isReadOnly: isReadOnly, busyTimeout: busyTimeout))
-  }
-
   /// A database that exists, for questions alone: a SQLite file or, if the text is a `postgresql://` URL, a database on a
   /// server. Refuses one of another version, which might answer with what this one does not mean; a SQLite file also if it
   /// gets another version later.
-  ///
-  /// - Parameter busyTimeout: milliseconds to wait for a writer.
   init(reading location: String, busyTimeout: Int32) throws(StoreError) {
     self = try Database(location, isReadOnly: true, busyTimeout: busyTimeout)
     try Migrations.demandCurrent(self)
@@ -36,10 +26,13 @@ enum Database {
 
   /// A SQLite file or, if the text is a `postgresql://` URL, a database on a server.
   ///
-  /// - Parameter busyTimeout: milliseconds to wait for another writer.
+  /// - Parameters:
+  ///   - isReadOnly: opens an existing database without ever writing to it.
+  ///   - busyTimeout: milliseconds to wait for another writer.
   init(_ location: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
     guard PostgresLocation.isURL(location) else {
-      self = try Database(path: location, isReadOnly: isReadOnly, busyTimeout: busyTimeout)
+      self = .sqlite(
+        try SQLiteDatabase(path: location, isReadOnly: isReadOnly, busyTimeout: busyTimeout))
       return
     }
     self = .postgres(
@@ -85,9 +78,7 @@ enum Database {
 
   /// The first column of the first row.
   func integer(_ sql: String) throws(StoreError) -> Int64? {
-    let statement = try prepare(sql)
-    defer { statement.reset() }
-    return try statement.next() ? statement.integer(0) : nil
+    try prepare(sql).firstInteger()
   }
 
   /// The first column of the first row, as text.
@@ -117,6 +108,13 @@ enum Statement {
     }
   }
 
+  /// Binds parameters in their order.
+  func bindAll(from first: Int32 = 1, _ values: any BoundValue...) { bindAll(from: first, values) }
+
+  func bindAll(from first: Int32 = 1, _ values: [any BoundValue]) {
+    for (index, value) in values.enumerated() { value.bind(to: self, first + Int32(index)) }
+  }
+
   /// Steps to the next row; false at the end, and the statement is ready for new values.
   func next() throws(StoreError) -> Bool {
     switch self {
@@ -128,6 +126,28 @@ enum Statement {
   /// Runs to the end.
   func run() throws(StoreError) {
     while try next() {}
+  }
+
+  /// Runs to the end: how many rows there were.
+  func count() throws(StoreError) -> Int {
+    var count = 0
+    while try next() { count += 1 }
+    return count
+  }
+
+  /// What is made of the rows, without those of which nothing is.
+  func rows<Row>(_ make: (Statement) -> Row?) throws(StoreError) -> [Row] {
+    var rows: [Row] = []
+    while try next() {
+      if let row = make(self) { rows.append(row) }
+    }
+    return rows
+  }
+
+  /// The first column of the first row.
+  func firstInteger() throws(StoreError) -> Int64? {
+    defer { reset() }
+    return try next() ? integer(0) : nil
   }
 
   /// Leaves the rows that are left.
@@ -148,11 +168,27 @@ enum Statement {
   /// Empty where there is none.
   func text(_ column: Int32) -> String { optionalText(column) ?? "" }
 
-  /// nil where there is none.
   func optionalText(_ column: Int32) -> String? {
     switch self {
     case .sqlite(let statement): statement.text(column)
     case .postgres(let statement): statement.text(column)
     }
   }
+}
+
+/// The value of a statement's parameter.
+protocol BoundValue {
+  func bind(to statement: Statement, _ index: Int32)
+}
+
+extension String: BoundValue {
+  func bind(to statement: Statement, _ index: Int32) { statement.bind(index, self) }
+}
+
+extension Int64: BoundValue {
+  func bind(to statement: Statement, _ index: Int32) { statement.bind(index, self) }
+}
+
+extension Int: BoundValue {
+  func bind(to statement: Statement, _ index: Int32) { statement.bind(index, Int64(self)) }
 }

@@ -70,7 +70,6 @@ extension Statement {
     bind(3, identity?.environment.description ?? "")
   }
 
-  /// Binds a device token.
   func bind(_ index: Int32, token: String) {
     switch self {
     case .sqlite(let statement): statement.bind(index, token: token)
@@ -78,7 +77,6 @@ extension Statement {
     }
   }
 
-  /// A device token.
   func token(_ column: Int32) -> String {
     switch self {
     case .sqlite(let statement): statement.token(column)

@@ -7,12 +7,6 @@ public struct DeviceCounts: Equatable, Sendable {
   public var removed = 0
   public var invalid = 0
 
-  public init(registered: Int = 0, removed: Int = 0, invalid: Int = 0) {
-    self.registered = registered
-    self.removed = removed
-    self.invalid = invalid
-  }
-
   public subscript(word: DeviceState.Word) -> Int {
     get {
       switch word {
@@ -38,11 +32,9 @@ public struct DeviceCounts: Equatable, Sendable {
 }
 
 extension TokenStore {
-  /// The number of devices in each state now.
   public func deviceCounts() throws(StoreError) -> DeviceCounts { try counts.read() }
 }
 
-/// The statements about the table of counts.
 struct CountStatements {
   private let select: Statement
   private let update: Statement
@@ -56,7 +48,6 @@ struct CountStatements {
 
   func read() throws(StoreError) -> DeviceCounts { try Self.read(select) }
 
-  /// - Parameter select: `selectSQL`.
   static func read(_ select: Statement) throws(StoreError) -> DeviceCounts {
     var counts = DeviceCounts()
     while try select.next() {

@@ -3,7 +3,6 @@
 extension Migrations {
   /// What differs in the schema between the kinds of database.
   struct Dialect {
-    /// The name of the first step.
     let first: String
     let integer: String
     /// A text that is compared by its bytes, which SQLite does with all.

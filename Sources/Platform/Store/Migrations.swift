@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CSQLite
 
-/// Brings a database's schema up to date.
 enum Migrations {
   /// The application id in the header of our SQLite files: "MART".
   static let applicationID = 0x4D41_5254
@@ -104,9 +103,7 @@ enum Migrations {
       for (index, step) in steps.enumerated() where Int64(index) >= version {
         try database.execute(step.sql)
         let insert = try database.prepare("INSERT INTO migrations VALUES (?1, ?2, ?3)")
-        insert.bind(1, Int64(index + 1))
-        insert.bind(2, step.name)
-        insert.bind(3, now)
+        insert.bindAll(index + 1, step.name, now)
         try insert.run()
       }
     }

@@ -71,7 +71,6 @@ enum PackedToken {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// The digits of bytes.
   static func digits(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
     String(unsafeUninitializedCapacity: 2 * bytes.count) { digits in
       for (index, byte) in bytes.enumerated() {

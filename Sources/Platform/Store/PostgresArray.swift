@@ -58,10 +58,10 @@ struct PostgresColumns: PostgresRows {
 
   mutating func endLine() { next = 0 }
 
-  /// Binds the columns to ?1, ?2, ….
-  func bind(to statement: Statement) {
+  /// Binds the columns in their order.
+  func bind(to statement: Statement, from first: Int32 = 1) {
     for (index, column) in columns.enumerated() {
-      statement.bind(Int32(index + 1), column.literal)
+      statement.bind(first + Int32(index), column.literal)
     }
   }
 }

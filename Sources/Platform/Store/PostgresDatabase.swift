@@ -141,7 +141,6 @@ final class PostgresDatabase {
 
   var isConnected: Bool { PQstatus(raw) == CONNECTION_OK }
 
-  /// Runs statements that return nothing of interest.
   func execute(_ sql: String) throws(StoreError) {
     if !isInTransaction { try restore() }
     guard isPooled, !isInTransaction else { return try send(sql) }
@@ -175,8 +174,7 @@ final class PostgresDatabase {
   /// - Parameter sql: its parameters are `?1`, `?2`, …
   func prepare(_ sql: String) throws(StoreError) -> PostgresStatement {
     statementCount += 1
-    let statement = PostgresStatement(
-      "s\(statementCount)", sql.replacing("?", with: "$"), of: self)
+    let statement = PostgresStatement("s\(statementCount)", sql.replacing("?", with: "$"), of: self)
     try statement.prepare()
     return statement
   }
@@ -217,8 +215,7 @@ final class PostgresDatabase {
     try restore()
     try statement.prepareAgain()
     guard isPooled else {
-      return try checked(
-        PQexecPrepared(raw, statement.name, Int32(count), parameters, nil, nil, 0))
+      return try checked(PQexecPrepared(raw, statement.name, Int32(count), parameters, nil, nil, 0))
     }
     guard !isInTransaction else { return try execute(statement, parameters, count) }
     return try alone { () throws(StoreError) in try execute(statement, parameters, count) }
@@ -273,11 +270,15 @@ final class PostgresDatabase {
     }
   }
 
+  /// A writer is to see what the one before it has committed, for which it waits with its first question. At the levels
+  /// above, which may be the default of a database or of a user, it would see what there was before it waited.
   private func begin() throws(StoreError) {
+    let begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
     let durability = isDurable ? [] : ["SET LOCAL synchronous_commit = off"]
-    guard isPooled else { return try send(["BEGIN"] + durability) }
+    guard isPooled else { return try send([begin] + durability) }
+    let access = isReadOnly ? "READ ONLY" : "READ WRITE"
     // The backend may have any settings.
-    try send(["BEGIN READ \(isReadOnly ? "ONLY" : "WRITE")"] + settings("SET LOCAL") + durability)
+    try send(["\(begin), \(access)"] + settings("SET LOCAL") + durability)
   }
 
   /// Throws if the server takes no writes now.
@@ -358,7 +359,6 @@ final class PostgresStatement {
     row = -1
   }
 
-  /// Leaves the rows that are left.
   func reset() {
     PQclear(result)
     result = nil
@@ -370,8 +370,7 @@ final class PostgresStatement {
       return nil
     }
     let count = Int(PQgetlength(result, row, column))
-    return String(
-      decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
+    return String(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
   }
 
   func integer(_ column: Int32) -> Int64? {

@@ -8,7 +8,6 @@ public struct PostgresLocation: Equatable, Sendable, CustomStringConvertible {
   /// Host and database, for messages.
   public let description: String
 
-  /// True if a text is meant to be the location of a PostgreSQL database.
   public static func isURL(_ text: String) -> Bool {
     text.hasPrefix("postgresql://") || text.hasPrefix("postgres://")
   }

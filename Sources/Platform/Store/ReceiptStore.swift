@@ -55,11 +55,9 @@ extension TokenStore {
   }
 
   /// Removes the oldest receipts from before a time.
-  ///
-  /// - Parameter limit: at most so many.
-  /// - Returns: how many they were.
   public func removeReceipts(before time: Int64, limit: Int) throws(StoreError) -> Int {
-    try receipts.remove(before: time, limit: limit)
+    receipts.remove.bindAll(time, limit)
+    return try receipts.remove.count()
   }
 
   /// Notes for readers that receipts are kept.
@@ -70,27 +68,26 @@ extension TokenStore {
         INSERT INTO receipt_keeping VALUES (1, ?1, ?2)
         ON CONFLICT (id) DO UPDATE SET retention = excluded.retention
         """)
-      upsert.bind(1, keeping.since)
-      upsert.bind(2, keeping.retention)
+      upsert.bindAll(keeping.since, keeping.retention)
       try upsert.run()
     }
   }
 
   /// The note about receipts; nil: they are not kept.
-  public func receiptKeeping() throws(StoreError) -> ReceiptKeeping? { try receipts.keeping() }
+  public func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
+    try receipts.selectKeeping.receiptKeeping()
+  }
 
   /// Notes that receipts are no longer kept, if none is left, in the caller's transaction.
   public func endReceiptKeeping() throws(StoreError) {
-    try database.execute(
-      "DELETE FROM receipt_keeping WHERE NOT EXISTS (SELECT 1 FROM receipts)")
+    try database.execute("DELETE FROM receipt_keeping WHERE NOT EXISTS (SELECT 1 FROM receipts)")
   }
 }
 
-/// The statements about receipts.
 struct ReceiptStatements {
   private let insert: Statement
-  private let remove: Statement
-  private let selectKeeping: Statement
+  let remove: Statement
+  let selectKeeping: Statement
   /// With PostgreSQL many at once.
   private let isMany: Bool
 
@@ -124,8 +121,6 @@ struct ReceiptStatements {
 
   static let keepingSQL = "SELECT since, retention FROM receipt_keeping"
 
-  func keeping() throws(StoreError) -> ReceiptKeeping? { try selectKeeping.receiptKeeping() }
-
   func insert(_ receipts: [KeptReceipt]) throws(StoreError) {
     if isMany { return try insertMany(receipts) }
     for receipt in receipts {
@@ -157,18 +152,9 @@ struct ReceiptStatements {
     columns.bind(to: insert)
     try insert.run()
   }
-
-  func remove(before time: Int64, limit: Int) throws(StoreError) -> Int {
-    remove.bind(1, time)
-    remove.bind(2, Int64(limit))
-    var count = 0
-    while try remove.next() { count += 1 }
-    return count
-  }
 }
 
 extension Statement {
-  /// Runs `ReceiptStatements.keepingSQL`.
   func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
     guard try next() else { return nil }
     defer { reset() }

@@ -10,7 +10,6 @@ final class SQLiteDatabase {
   /// A reader of the tables, which another program may change while it is open (`Database.init(reading:)`).
   var isReader = false
 
-  /// - Parameter isReadOnly: opens an existing database without ever writing to it.
   init(path: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
     var handle: OpaquePointer?
     _ = Self.configuration
@@ -50,7 +49,6 @@ final class SQLiteDatabase {
     if descriptor >= 0 { close(descriptor) }
   }
 
-  /// Runs statements that return nothing of interest.
   func execute(_ sql: String) throws(StoreError) {
     guard sqlite3_exec(raw, sql, nil, nil, nil) == SQLITE_OK else {
       throw StoreError(raw, "the database refused \(sql.prefix(60))")
@@ -192,14 +190,12 @@ final class SQLiteStatement {
     sqlite3_stmt_status(raw, SQLITE_STMTSTATUS_REPREPARE, 1)
   }
 
-  /// Leaves the rows that are left.
   func reset() { sqlite3_reset(raw) }
 
   func integer(_ column: Int32) -> Int64? {
     sqlite3_column_type(raw, column) == SQLITE_NULL ? nil : sqlite3_column_int64(raw, column)
   }
 
-  /// A device token.
   func token(_ column: Int32) -> String {
     guard sqlite3_column_type(raw, column) == SQLITE_BLOB else { return text(column) ?? "" }
     let count = Int(sqlite3_column_bytes(raw, column))

@@ -4,12 +4,9 @@ public import Schedule
 
 /// One entry of the schedule as the database keeps it.
 public struct ScheduledEntry: Equatable, Sendable {
-  /// The key of its record.
   public let key: ExactText
   public let row: ScheduleRow
-  /// The record's value.
   public let value: String
-  /// The approximate memory size in bytes.
   public var bytes: Int { key.utf8.count + value.utf8.count + 200 }
 
   public init(key: ExactText, row: ScheduleRow, value: String) {
@@ -84,7 +81,6 @@ public final class ScheduleStore {
     try store.transaction(body)
   }
 
-  /// The entries of these keys of a partition.
   public func entries(
     _ partition: Int32, _ keys: [ExactText]
   ) throws(StoreError) -> [ExactText: ScheduledEntry] {
@@ -145,11 +141,7 @@ public final class ScheduleStore {
     _ partition: Int32, through: Int64, after due: Int64, _ key: ExactText, limit: Int,
     bytes: Int = .max, areAllMeant: Bool = false
   ) throws(StoreError) -> [ScheduledEntry] {
-    page.bind(1, Int64(partition))
-    page.bind(2, through)
-    page.bind(3, due)
-    page.bind(4, key.text)
-    page.bind(5, Int64(limit))
+    page.bindAll(Int64(partition), through, due, key.text, limit)
     page.bind(6, areAllMeant ? Int64.min : 0)
     if many != nil { page.bind(7, Int64(bytes)) }
     return try page.scheduledEntries(bytes: bytes)
@@ -161,8 +153,7 @@ public final class ScheduleStore {
   {
     let statement = try store.database.prepare(
       "SELECT \(Self.columns) FROM schedule WHERE partition = ?1 AND at > ?2 AND cancelled = 0")
-    statement.bind(1, Int64(partition))
-    statement.bind(2, time)
+    statement.bindAll(Int64(partition), time)
     return try statement.scheduledEntries()
   }
 
@@ -177,17 +168,14 @@ public final class ScheduleStore {
     return try statement.scheduledEntries().first
   }
 
-  /// The campaigns of a partition that are on its topic.
   public func campaigns(_ partition: Int32) throws(StoreError) -> [ScheduledEntry] {
-    try due(
-      partition, through: ScheduleRow.never, after: ScheduleRow.never - 1, "", limit: .max)
+    try due(partition, through: ScheduleRow.never, after: ScheduleRow.never - 1, "", limit: .max)
   }
 
   /// The next offset of a partition that is not reflected; nil if nothing was ever read of it.
   public func position(_ partition: Int32) throws(StoreError) -> Int64? {
     selectPosition.bind(1, Int64(partition))
-    defer { selectPosition.reset() }
-    return try selectPosition.next() ? selectPosition.integer(0) : nil
+    return try selectPosition.firstInteger()
   }
 
   /// Notes how far a partition is reflected, in the transaction that applied its records.
@@ -231,16 +219,13 @@ public final class ScheduleStore {
       SELECT \(Self.columns) FROM schedule
       WHERE partition = ?1 AND record_offset < 0 AND key > ?2 ORDER BY key LIMIT ?3
       """)
-    statement.bind(1, Int64(partition))
-    statement.bind(2, key.text)
-    statement.bind(3, Int64(limit))
+    statement.bindAll(Int64(partition), key.text, limit)
     return try statement.scheduledEntries()
   }
 
   /// What was to be written to a partition's topic again stands in another partition now.
   public func removeUnwritten(_ partition: Int32, _ key: ExactText) throws(StoreError) {
-    deleteUnwritten.bind(1, Int64(partition))
-    deleteUnwritten.bind(2, key.text)
+    deleteUnwritten.bindAll(Int64(partition), key.text)
     try deleteUnwritten.run()
   }
 
@@ -248,13 +233,7 @@ public final class ScheduleStore {
   public func partitions() throws(StoreError) -> [Int32] {
     let statement = try store.database.prepare(
       "SELECT partition FROM schedule_positions ORDER BY partition")
-    var partitions: [Int32] = []
-    while try statement.next() {
-      if let number = statement.integer(0).flatMap({ Int32(exactly: $0) }) {
-        partitions.append(number)
-      }
-    }
-    return partitions
+    return try statement.rows { $0.integer(0).flatMap { Int32(exactly: $0) } }
   }
 
   /// Forgets a partition that its topic does not have any more, once nothing of it is left.
@@ -270,7 +249,6 @@ public final class ScheduleStore {
       "UPDATE schedule_positions SET is_complete = 1 WHERE partition = \(partition)")
   }
 
-  /// Entries of a partition, of any kind.
   public func entryCount(_ partition: Int32) throws(StoreError) -> Int {
     Int(
       try store.database.integer("SELECT count(*) FROM schedule WHERE partition = \(partition)")
@@ -381,20 +359,17 @@ private struct ManyScheduled {
 
   func put(_ partition: Int32, _ entries: [ScheduledEntry]) throws(StoreError) {
     bind(upsert, partition, entries.map(\.key))
-    var numbers = [PostgresArray](repeating: PostgresArray(), count: 4)
-    var values = PostgresArray()
+    var rows = PostgresColumns(count: 5)
     for entry in entries {
       let columns = entry.row.kind.columns
-      numbers[0].append(entry.row.offset)
-      numbers[1].append(columns.due)
-      numbers[2].append(columns.at)
-      numbers[3].append(columns.cancelled)
-      values.append(entry.value)
+      rows.append(entry.row.offset)
+      rows.append(columns.due)
+      rows.append(columns.at)
+      rows.append(columns.cancelled)
+      rows.append(entry.value)
+      rows.endLine()
     }
-    for (index, column) in numbers.enumerated() {
-      upsert.bind(Int32(index + 3), column.literal)
-    }
-    upsert.bind(7, values.literal)
+    rows.bind(to: .postgres(upsert), from: 3)
     try Statement.postgres(upsert).run()
   }
 

@@ -57,11 +57,12 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   }
 
   /// A connection that failed, a server that starts or stops or has become a standby, one without room, a conflict
-  /// with another transaction, a statement that took too long.
+  /// with another transaction, a statement or a transaction that took too long.
   private static func isTemporary(_ sqlState: String) -> Bool {
     let classes = ["08", "40", "53", "57", "58"]
     // 0A000: a standby begins no transaction that writes, and a statement was prepared for tables that changed.
-    return sqlState.isEmpty || ["25006", "25P03", "55P03", "0A000"].contains(sqlState)
+    // 25P04: transaction_timeout, which PostgreSQL 17 brought and an administrator may set for a user or a database.
+    return sqlState.isEmpty || ["25006", "25P03", "25P04", "55P03", "0A000"].contains(sqlState)
       || classes.contains(String(sqlState.prefix(2)))
   }
 

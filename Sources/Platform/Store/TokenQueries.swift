@@ -89,12 +89,9 @@ public final class TokenQueries {
     let apps = apps.map { Array($0) }
     if let apps, apps.isEmpty { return [] }
     let statement = try outcomesStatement(apps: apps?.count ?? 0)
-    statement.bind(1, id.text)
-    statement.bind(2, Int64(limit))
+    statement.bindAll(id.text, limit)
     for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 3), app.text) }
-    var found: [(app: String, receipt: String)] = []
-    while try statement.next() { found.append((statement.text(0), statement.text(1))) }
-    return found
+    return try statement.rows { (app: $0.text(0), receipt: $0.text(1)) }
   }
 
   private func outcomesStatement(apps count: Int) throws(StoreError) -> Statement {
@@ -119,7 +116,6 @@ public final class TokenQueries {
     try database.devices(ofUser: user, apps: apps, limit: limit)
   }
 
-  /// The state of a device.
   public func state(_ identity: DeviceKey) throws(StoreError) -> DeviceState {
     device.bind(identity)
     guard try device.next() else { return DeviceState() }
@@ -129,20 +125,16 @@ public final class TokenQueries {
 
   /// Invalid tokens in the order of their time, then of token and environment.
   public func invalidTokens(_ page: InvalidTokenPage) throws(StoreError) -> [ListedToken] {
-    invalid.bind(1, page.app)
-    invalid.bind(2, page.after.recordedAt)
+    invalid.bindAll(page.app, page.after.recordedAt)
     invalid.bind(3, token: page.after.token)
-    invalid.bind(4, page.after.environment)
-    invalid.bind(5, page.environment?.description ?? "")
-    invalid.bind(6, Int64(page.limit))
-    var tokens: [ListedToken] = []
-    while try invalid.next() {
-      guard let identity = invalid.identity else { continue }
-      tokens.append(
+    invalid.bindAll(
+      from: 4, page.after.environment, page.environment?.description ?? "", page.limit)
+    return try invalid.rows { row in
+      row.identity.map {
         ListedToken(
-          device: identity, since: invalid.time(3) ?? 0, reason: invalid.text(4),
-          recordedAt: invalid.time(5) ?? 0, details: invalid.details(from: 6)))
+          device: $0, since: row.time(3) ?? 0, reason: row.text(4), recordedAt: row.time(5) ?? 0,
+          details: row.details(from: 6))
+      }
     }
-    return tokens
   }
 }

@@ -98,10 +98,8 @@ public struct DeviceRows {
     for place in order { rows[place].isAbsent = true }
   }
 
-  /// The device at a place.
   public func device(_ place: Int) -> DeviceKey { rows[place].device }
 
-  /// The state of the device at a place.
   public subscript(place: Int) -> DeviceState {
     get { rows[place].state }
     set {
@@ -155,8 +153,7 @@ struct KnownRows {
 
   /// Drops the rows if another connection has written since; to be called in the transaction that uses them.
   mutating func check() throws(StoreError) {
-    defer { dataVersion.reset() }
-    let version = try dataVersion.next() ? dataVersion.integer(0) : nil
+    let version = try dataVersion.firstInteger()
     if version != self.version || version == nil { forget() }
     self.version = version
   }
@@ -221,7 +218,6 @@ extension TokenStore {
       isOld: select.integer(SQL.generationColumn) != generation)
   }
 
-  /// Writes what was changed.
   public func write(_ rows: DeviceRows) throws(StoreError) {
     try counts.add(rows.counts)
     let changed = rows.changed

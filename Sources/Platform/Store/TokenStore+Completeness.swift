@@ -13,7 +13,9 @@ extension TokenStore {
 
   /// Until when the positions reflect the topics without a gap that tombstones may have fallen into: when the rows were
   /// last complete, or reading them anew began. Milliseconds since the epoch; nil if nothing was ever read.
-  public func followedAt() throws(StoreError) -> Int64? { try completeness.followedAt() }
+  public func followedAt() throws(StoreError) -> Int64? {
+    try completeness.selectFollowed.firstInteger()
+  }
 
   /// Takes over the generation that another process may have begun; to be called in a transaction that reads or writes rows.
   public func followGeneration() throws(StoreError) {
@@ -24,17 +26,19 @@ extension TokenStore {
 
   /// All that was on the topics at this time, milliseconds since the epoch, is in the rows.
   public func setComplete(at time: Int64) throws(StoreError) {
-    try completeness.setComplete(at: time)
+    completeness.complete.bind(1, time)
+    try completeness.complete.run()
   }
 
   /// The rows lack what the topics have: nothing is to be looked up in them until they are complete again.
   public func setIncomplete() throws(StoreError) {
-    try transaction { () throws(StoreError) in try completeness.setIncomplete() }
+    try transaction { () throws(StoreError) in try completeness.incomplete.run() }
   }
 
   /// Notes how far reading is, for those who wait; in the caller's transaction.
   public func set(_ progress: TableProgress) throws(StoreError) {
-    try completeness.set(progress)
+    completeness.progress.bindAll(progress.done, progress.total)
+    try completeness.progress.run()
   }
 
   /// Begins to read the topics from their first records, at this time, beside the rows that are there. Suspicions stay:
@@ -42,17 +46,20 @@ extension TokenStore {
   public func startOver(at time: Int64) throws(StoreError) {
     known?.forget()
     try transaction { () throws(StoreError) in
-      try completeness.startOver(at: time)
+      completeness.begin.bind(1, time)
+      try completeness.begin.run()
       try database.execute("DELETE FROM changelog")
     }
     generation = try completeness.generation()
   }
 
   /// Whether rows of earlier generations may be there.
-  public func hasOldRows() throws(StoreError) -> Bool { try completeness.hasOldRows() }
+  public func hasOldRows() throws(StoreError) -> Bool {
+    try completeness.selectOld.firstInteger() ?? 0 != 0
+  }
 
   /// All rows of earlier generations are gone; in the transaction that removes the last of them.
-  public func noteOldRowsGone() throws(StoreError) { try completeness.noteOldRowsGone() }
+  public func noteOldRowsGone() throws(StoreError) { try completeness.swept.run() }
 
   /// Removes the rows of earlier generations from a page of all rows, in the caller's transaction.
   ///
@@ -113,13 +120,13 @@ extension TokenStore {
 /// The statements about the one row that says whether the rows of devices are complete.
 struct CompletenessStatements {
   private let selectGeneration: Statement
-  private let selectFollowed: Statement
-  private let selectOld: Statement
-  private let complete: Statement
-  private let incomplete: Statement
-  private let progress: Statement
-  private let begin: Statement
-  private let swept: Statement
+  let selectFollowed: Statement
+  let selectOld: Statement
+  let complete: Statement
+  let incomplete: Statement
+  let progress: Statement
+  let begin: Statement
+  let swept: Statement
 
   init(_ database: Database) throws(StoreError) {
     selectGeneration = try database.prepare("SELECT generation FROM completeness")
@@ -146,40 +153,10 @@ struct CompletenessStatements {
   }
 
   /// 1 as long as nothing was read.
-  func generation() throws(StoreError) -> Int64 { try integer(selectGeneration) ?? 1 }
-
-  func followedAt() throws(StoreError) -> Int64? { try integer(selectFollowed) }
-
-  func hasOldRows() throws(StoreError) -> Bool { try integer(selectOld) ?? 0 != 0 }
-
-  func setComplete(at time: Int64) throws(StoreError) {
-    complete.bind(1, time)
-    try complete.run()
-  }
-
-  func setIncomplete() throws(StoreError) { try incomplete.run() }
-
-  func set(_ made: TableProgress) throws(StoreError) {
-    progress.bind(1, made.done)
-    progress.bind(2, made.total)
-    try progress.run()
-  }
-
-  func startOver(at time: Int64) throws(StoreError) {
-    begin.bind(1, time)
-    try begin.run()
-  }
-
-  func noteOldRowsGone() throws(StoreError) { try swept.run() }
-
-  private func integer(_ statement: Statement) throws(StoreError) -> Int64? {
-    defer { statement.reset() }
-    return try statement.next() ? statement.integer(0) : nil
-  }
+  func generation() throws(StoreError) -> Int64 { try selectGeneration.firstInteger() ?? 1 }
 }
 
 extension Database {
-  /// Whether the rows of devices are complete.
   func tableState() throws(StoreError) -> TableState {
     let columns = "SELECT generation, complete_at, done, total FROM"
     let row: [Int64?]?

@@ -25,9 +25,7 @@ extension TokenStore {
       INSERT INTO forgotten_devices VALUES (?1, ?2, ?3)
       ON CONFLICT (token, app) DO UPDATE SET forgotten_at = excluded.forgotten_at
       """)
-    note.bind(1, device.token)
-    note.bind(2, device.app)
-    note.bind(3, now)
+    note.bindAll(device.token, device.app, now)
     try note.run()
   }
 
@@ -73,9 +71,7 @@ extension TokenStore {
       """)
     remove.bind(after: place)
     remove.bind(5, Int64(limit))
-    var removed = 0
-    while try remove.next() { removed += 1 }
-    return (end, removed)
+    return (end, try remove.count())
   }
 
   private func endOfReceipts(after place: ReceiptPlace?, limit: Int) throws(StoreError)

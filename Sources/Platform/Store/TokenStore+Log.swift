@@ -11,9 +11,6 @@ extension TokenStore {
     return stat(file.path + "-wal", &status) == 0 ? Int(status.st_size) : 0
   }
 
-  /// A log that is longer is to be cut as soon as possible.
-  public static var longLog: Int { longestLog }
-
   /// Writes what is in the log into the database's file and cuts the log to nothing, without waiting for anybody.
   ///
   /// - Returns: false if somebody reads what is in the log, or writes: it stays.

@@ -33,11 +33,7 @@ extension TokenStore {
     let select = suspicions.repeated
     select.bind(after: device)
     select.bind(4, Int64(limit))
-    var found: [(device: DeviceKey, suspicion: Suspicion)] = []
-    while try select.next() {
-      if let identity = select.identity { found.append((identity, select.suspicion(from: 3))) }
-    }
-    return found
+    return try select.suspicions()
   }
 
   /// The number of devices of an app that were called bad after a time, counted up to `limit`.
@@ -45,12 +41,8 @@ extension TokenStore {
     _ app: String, _ environment: Environment, after time: Int64, limit: Int
   ) throws(StoreError) -> Int {
     let count = suspicions.count
-    count.bind(1, app)
-    count.bind(2, environment.description)
-    count.bind(3, time)
-    count.bind(4, Int64(limit))
-    defer { count.reset() }
-    return try count.next() ? Int(count.integer(0) ?? 0) : 0
+    count.bindAll(app, environment.description, time, limit)
+    return Int(try count.firstInteger() ?? 0)
   }
 
   /// The reason that most answers after a time had, and how many of their devices are registered for the other
@@ -59,9 +51,7 @@ extension TokenStore {
     _ app: String, _ environment: Environment, after time: Int64
   ) throws(StoreError) -> (reason: String, foreign: Int) {
     let summary = suspicions.summary
-    summary.bind(1, app)
-    summary.bind(2, environment.description)
-    summary.bind(3, time)
+    summary.bindAll(app, environment.description, time)
     defer { summary.reset() }
     guard try summary.next() else { return ("", 0) }
     return (summary.text(0), Int(summary.integer(1) ?? 0))
@@ -69,8 +59,6 @@ extension TokenStore {
 
   /// Removes suspicions whose last answer came before a time, at most `limit`, in the caller's transaction; not those of a
   /// wave that nobody has decided, or that was decided since. Looks at all rows.
-  ///
-  /// - Returns: how many they were.
   public func removeSuspicions(before time: Int64, limit: Int) throws(StoreError) -> Int {
     let remove = try database.prepare(
       """
@@ -82,15 +70,11 @@ extension TokenStore {
         LIMIT ?2)
       RETURNING 1
       """)
-    remove.bind(1, time)
-    remove.bind(2, Int64(limit))
-    var count = 0
-    while try remove.next() { count += 1 }
-    return count
+    remove.bindAll(time, limit)
+    return try remove.count()
   }
 }
 
-/// The statements about suspicions.
 struct SuspicionStatements {
   let select: Statement
   let upsert: Statement
@@ -134,6 +118,13 @@ struct SuspicionStatements {
 }
 
 extension Statement {
+  /// Devices in the first three columns, with their suspicions behind them.
+  func suspicions() throws(StoreError) -> [(device: DeviceKey, suspicion: Suspicion)] {
+    try rows { row in
+      row.identity.map { (device: $0, suspicion: row.suspicion(from: 3)) }
+    }
+  }
+
   func suspicion(from column: Int32) -> Suspicion {
     Suspicion(
       firstAt: time(column) ?? 0, lastAt: time(column + 1) ?? 0,

@@ -6,16 +6,12 @@ public import DeviceTokens
 /// Waves of answers that call tokens invalid, and what became of them. They are on no topic: each database has those that
 /// its processes heard.
 extension TokenStore {
-  /// The waves of an app, oldest first.
   public func waves(
     _ app: String, _ environment: Environment
   ) throws(StoreError) -> [BadTokenWave] {
     let select = waves.select
-    select.bind(1, app)
-    select.bind(2, environment.description)
-    var found: [BadTokenWave] = []
-    while try select.next() { found.append(select.wave(from: 0)) }
-    return found
+    select.bindAll(app, environment.description)
+    return try select.rows { $0.wave(from: 0) }
   }
 
   /// Begins a wave, or moves its end.
@@ -23,10 +19,7 @@ extension TokenStore {
     _ app: String, _ environment: Environment, _ wave: BadTokenWave
   ) throws(StoreError) {
     let upsert = waves.upsert
-    upsert.bind(1, app)
-    upsert.bind(2, environment.description)
-    upsert.bind(3, wave.from)
-    upsert.bind(4, wave.until)
+    upsert.bindAll(app, environment.description, wave.from, wave.until)
     try upsert.run()
   }
 
@@ -40,12 +33,9 @@ extension TokenStore {
     _ decision: BadTokenWave.Decision, by actor: String
   ) throws(StoreError) {
     let decide = waves.decide
-    decide.bind(1, app)
-    decide.bind(2, environment.description)
+    decide.bindAll(app, environment.description)
     decide.bind(3, from)
-    decide.bind(4, decision.verdict.rawValue)
-    decide.bind(5, decision.at)
-    decide.bind(6, actor)
+    decide.bindAll(from: 4, decision.verdict.rawValue, decision.at, actor)
     try decide.run()
   }
 
@@ -69,13 +59,8 @@ extension TokenStore {
     _ count: Statement, _ app: String, _ environment: Environment, after time: Int64,
     until: Int64, limit: Int
   ) throws(StoreError) -> Int {
-    count.bind(1, app)
-    count.bind(2, environment.description)
-    count.bind(3, time)
-    count.bind(4, until)
-    count.bind(5, Int64(limit))
-    defer { count.reset() }
-    return try count.next() ? min(limit, Int(count.integer(0) ?? 0)) : 0
+    count.bindAll(app, environment.description, time, until, limit)
+    return min(limit, Int(try count.firstInteger() ?? 0))
   }
 
   /// The norm of an app, for `UnregisteredNorm`: how many devices were called unregistered in the busiest hour and on
@@ -85,13 +70,8 @@ extension TokenStore {
   ) throws(StoreError) -> (busiestHour: Int, busiestDay: Int) {
     func busiest(_ span: Int64) throws(StoreError) -> Int {
       let norm = waves.norm
-      norm.bind(1, app)
-      norm.bind(2, environment.description)
-      norm.bind(3, times.lowerBound)
-      norm.bind(4, times.upperBound)
-      norm.bind(5, span)
-      defer { norm.reset() }
-      return try norm.next() ? Int(norm.integer(0) ?? 0) : 0
+      norm.bindAll(app, environment.description, times.lowerBound, times.upperBound, span)
+      return Int(try norm.firstInteger() ?? 0)
     }
     return (try busiest(BadTokenWave.window), try busiest(BadTokenWave.day))
   }
@@ -101,17 +81,14 @@ extension TokenStore {
     -> [ListedToken]
   {
     let select = waves.deathsIn
-    select.bind(1, time)
-    select.bind(2, Int64(limit))
-    var tokens: [ListedToken] = []
-    while try select.next() {
-      guard let identity = select.identity else { continue }
-      tokens.append(
+    select.bindAll(time, limit)
+    return try select.rows { row in
+      row.identity.map {
         ListedToken(
-          device: identity, since: select.time(3) ?? 0, reason: select.text(4),
-          recordedAt: select.time(5) ?? 0, details: .none))
+          device: $0, since: row.time(3) ?? 0, reason: row.text(4), recordedAt: row.time(5) ?? 0,
+          details: .none)
+      }
     }
-    return tokens
   }
 
   /// Devices that waves held back which were released after a time, at most `limit`: those that are not invalid by now
@@ -120,13 +97,8 @@ extension TokenStore {
     after time: Int64, limit: Int
   ) throws(StoreError) -> [(device: DeviceKey, suspicion: Suspicion)] {
     let select = waves.released
-    select.bind(1, time)
-    select.bind(2, Int64(limit))
-    var found: [(device: DeviceKey, suspicion: Suspicion)] = []
-    while try select.next() {
-      if let identity = select.identity { found.append((identity, select.suspicion(from: 3))) }
-    }
-    return found
+    select.bindAll(time, limit)
+    return try select.suspicions()
   }
 
   /// Signs of life of a wave's devices and of all of its app. Looks at all rows of the app.
@@ -141,7 +113,6 @@ extension TokenStore {
 }
 
 extension TokenStoreReader {
-  /// All waves, by app, environment and time.
   public func waves() throws(StoreError) -> [HeldWave] {
     try WaveStatements.List(database).read()
   }
@@ -151,7 +122,6 @@ extension TokenStoreReader {
   }
 }
 
-/// A wave, and what it holds.
 public struct HeldWave: Equatable, Sendable {
   public let app: String
   public let environment: Environment
@@ -162,7 +132,6 @@ public struct HeldWave: Equatable, Sendable {
   public let held: Int
 }
 
-/// The statements about waves.
 struct WaveStatements {
   let select: Statement
   let upsert: Statement
@@ -270,15 +239,13 @@ struct WaveStatements {
     }
 
     func read() throws(StoreError) -> [HeldWave] {
-      var found: [HeldWave] = []
-      while try select.next() {
-        guard let environment = Environment(select.text(1)) else { continue }
-        found.append(
+      try select.rows { row in
+        Environment(row.text(1)).map {
           HeldWave(
-            app: select.text(0), environment: environment, wave: select.wave(from: 2),
-            decidedBy: select.text(6), held: Int(select.integer(7) ?? 0)))
+            app: row.text(0), environment: $0, wave: row.wave(from: 2), decidedBy: row.text(6),
+            held: Int(row.integer(7) ?? 0))
+        }
       }
-      return found
     }
   }
 
@@ -308,10 +275,7 @@ struct WaveStatements {
     }
 
     func read(_ wave: HeldWave) throws(StoreError) -> WaveEvidence {
-      select.bind(1, wave.app)
-      select.bind(2, wave.environment.description)
-      select.bind(3, wave.wave.from)
-      select.bind(4, wave.wave.until)
+      select.bindAll(wave.app, wave.environment.description, wave.wave.from, wave.wave.until)
       defer { select.reset() }
       guard try select.next() else {
         return WaveEvidence(held: 0, heldValid: 0, known: 0, knownValid: 0)

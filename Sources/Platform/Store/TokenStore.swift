@@ -88,7 +88,6 @@ public final class TokenStore {
     if PostgresLocation.isURL(location) { _ = try PostgresLocation(location) }
   }
 
-  /// True if it is a database of a server, and no file.
   public static func isOnServer(_ location: String) -> Bool { PostgresLocation.isURL(location) }
 
   /// True if opening may help later though it failed: a server may come back, and a file that is there be unlocked.
@@ -98,8 +97,9 @@ public final class TokenStore {
 
   private static let cacheKilobytes = 8_192
   private static let checkpointPages = 8_000
-  /// The write-ahead log is cut to this many bytes when it is begun anew.
-  static let longestLog = 64 << 20
+  /// The write-ahead log is cut to this many bytes when it is begun anew. One that is longer is to be cut as soon as
+  /// possible.
+  public static let longLog = 64 << 20
 
   /// Switches to a write-ahead log, which the file remembers.
   ///
@@ -126,7 +126,7 @@ public final class TokenStore {
     try database.execute(
       """
       PRAGMA synchronous = FULL; PRAGMA cache_size = -\(cacheKilobytes);
-      PRAGMA wal_autocheckpoint = \(checkpointPages); PRAGMA journal_size_limit = \(longestLog);
+      PRAGMA wal_autocheckpoint = \(checkpointPages); PRAGMA journal_size_limit = \(longLog);
       PRAGMA secure_delete = ON
       """)
     return mode
@@ -158,7 +158,6 @@ public final class TokenStore {
 
   // MARK: Devices
 
-  /// The state of a device.
   public func device(_ identity: DeviceKey) throws(StoreError) -> DeviceState {
     select.bind(identity)
     guard try select.next() else { return DeviceState() }
@@ -173,7 +172,6 @@ public final class TokenStore {
     try write(rows)
   }
 
-  /// Replaces the row of a device.
   func replace(_ identity: DeviceKey, _ state: DeviceState) throws(StoreError) {
     guard !state.isEmpty else {
       delete.bind(identity)
@@ -216,11 +214,7 @@ public final class TokenStore {
   public func refutedMarks(after device: DeviceKey?, limit: Int) throws(StoreError) -> [DeviceKey] {
     refuted.bind(after: device)
     refuted.bind(4, Int64(limit))
-    var devices: [DeviceKey] = []
-    while try refuted.next() {
-      if let identity = refuted.identity { devices.append(identity) }
-    }
-    return devices
+    return try refuted.rows { $0.identity }
   }
 
   // MARK: What of the topics is in it
@@ -245,11 +239,7 @@ public final class TokenStore {
     _ topic: String, _ partition: Int32, _ position: ChangelogPosition
   ) throws(StoreError) {
     guard let anchor = position.anchor else { return }
-    upsertPosition.bind(1, topic)
-    upsertPosition.bind(2, Int64(partition))
-    upsertPosition.bind(3, anchor.offset)
-    upsertPosition.bind(4, anchor.timestamp)
-    upsertPosition.bind(5, anchor.keyHash)
+    upsertPosition.bindAll(topic, Int64(partition), anchor.offset, anchor.timestamp, anchor.keyHash)
     try upsertPosition.run()
   }
 

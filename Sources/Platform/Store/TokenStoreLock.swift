@@ -7,7 +7,7 @@ public final class TokenStoreLock {
 
   /// Waits up to ten seconds for the writer's own transaction to end.
   public init(path: String) throws(StoreError) {
-    database = try Database(path: path, isReadOnly: false, busyTimeout: 10_000)
+    database = try Database(path, isReadOnly: false, busyTimeout: 10_000)
     try database.execute("BEGIN IMMEDIATE")
   }
 

@@ -3,18 +3,11 @@ public import APNS
 public import DeviceTokens
 public import Identity
 
-/// A device with what is known of it.
 public struct KnownDevice: Equatable, Sendable {
   public let device: DeviceKey
   public let state: DeviceState
-
-  public init(device: DeviceKey, state: DeviceState) {
-    self.device = device
-    self.state = state
-  }
 }
 
-/// Which devices are wanted.
 public struct DeviceFilter: Sendable {
   /// nil: of all apps, in both environments, in every state.
   public var app: String?
@@ -27,7 +20,6 @@ public struct DeviceFilter: Sendable {
     self.word = word
   }
 
-  /// True if a device is wanted.
   public func takes(_ known: KnownDevice) -> Bool {
     app.map { $0 == known.device.app } ?? true
       && environment.map { $0 == known.device.environment } ?? true
@@ -36,7 +28,6 @@ public struct DeviceFilter: Sendable {
 }
 
 extension TokenStoreReader {
-  /// The number of devices in each state.
   public func deviceCounts() throws(StoreError) -> DeviceCounts {
     try CountStatements.read(try database.prepare(CountStatements.selectSQL))
   }
@@ -78,9 +69,7 @@ extension TokenStoreReader {
     var last: DeviceKey?
     while true {
       statement.bind(after: last)
-      statement.bind(4, filter.app ?? "")
-      statement.bind(5, filter.environment?.description ?? "")
-      statement.bind(6, Int64(pageSize))
+      statement.bindAll(from: 4, filter.app ?? "", filter.environment?.description ?? "", pageSize)
       let page = try statement.knownDevices()
       for device in page where filter.takes(device) {
         guard body(device) else { return }
@@ -105,25 +94,17 @@ extension Database {
       WHERE user_name = ?1 \(apps == nil ? "" : "AND app IN (\(list))")
       ORDER BY app, environment, registered_at, token LIMIT ?2
       """)
-    statement.bind(1, user.text)
-    statement.bind(2, Int64(limit))
+    statement.bindAll(user.text, limit)
     for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 3), app.text) }
     return try statement.knownDevices()
   }
 }
 
 extension Statement {
-  /// The device in the first three columns with `SQL.stateColumns` behind them.
-  private var knownDevice: KnownDevice? {
-    identity.map { KnownDevice(device: $0, state: deviceState(from: 3)) }
-  }
-
-  /// The devices of all rows.
+  /// The devices in the first three columns with `SQL.stateColumns` behind them.
   fileprivate func knownDevices() throws(StoreError) -> [KnownDevice] {
-    var devices: [KnownDevice] = []
-    while try next() {
-      if let device = knownDevice { devices.append(device) }
+    try rows { row in
+      row.identity.map { KnownDevice(device: $0, state: row.deviceState(from: 3)) }
     }
-    return devices
   }
 }

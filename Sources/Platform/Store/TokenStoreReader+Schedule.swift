@@ -6,14 +6,11 @@ import Schedule
 
 extension TokenStoreReader {
   /// Calls `body` for requests that wait for their time, the next one first; `body` returns false to stop.
-  ///
-  /// - Parameter prefix: the beginning of their keys; empty for all.
   public func forEachScheduled(
     withPrefix prefix: String, _ body: (ScheduledEntry) -> Bool
   ) throws(StoreError) {
     let partitions = try database.prepare("SELECT partition FROM schedule_positions")
-    var runs: [ScheduledRun] = []
-    while try partitions.next() { runs.append(ScheduledRun(partition: partitions.integer(0) ?? 0)) }
+    var runs = try partitions.rows { ScheduledRun(partition: $0.integer(0) ?? 0) }
     // Page by page: a statement that stands open for as long as somebody reads its rows keeps SQLite's log from being
     // cut. And in the order of the table: the rows of all partitions would be sorted for each page.
     let statement = try database.prepare(
@@ -70,7 +67,6 @@ extension TokenStoreReader {
     }
   }
 
-  /// The records of the campaigns.
   public func campaigns() throws(StoreError) -> [ScheduledEntry] {
     var found: [ScheduledEntry] = []
     try forEachCampaign { found.append($0) }
@@ -105,10 +101,7 @@ private struct ScheduledRun {
   /// Reads the next page, unless there is none.
   mutating func read(_ statement: Statement, _ limit: Int) throws(StoreError) {
     guard let (due, key) = place else { return }
-    statement.bind(2, due)
-    statement.bind(3, key)
-    statement.bind(4, partition)
-    statement.bind(5, Int64(limit))
+    statement.bindAll(from: 2, due, key, partition, limit)
     page = try ArraySlice(statement.scheduledEntries())
     place = page.count < limit ? nil : page.last.map { ($0.row.due, $0.key.text) }
   }
@@ -196,13 +189,8 @@ public final class ScheduleQueries {
     for (index, word) in words.enumerated() { statement.bind(Int32(index + 4), word) }
     var place: (partition: Int64, key: String) = (-1, "")
     while true {
-      statement.bind(1, place.partition)
-      statement.bind(2, place.key)
-      statement.bind(3, Int64(Self.page))
-      var entries: [(entry: ScheduledEntry, partition: Int64)] = []
-      while try statement.next() {
-        entries.append((statement.scheduledEntry, statement.integer(6) ?? 0))
-      }
+      statement.bindAll(place.partition, place.key, Self.page)
+      let entries = try statement.rows { (entry: $0.scheduledEntry, partition: $0.integer(6) ?? 0) }
       for (entry, _) in entries {
         guard body(entry) else { return false }
       }
@@ -213,8 +201,7 @@ public final class ScheduleQueries {
 
   /// Why what is not found may be on the topic; nil if the schedule is complete.
   public func obstacle() throws(StoreError) -> String? {
-    defer { selectIncomplete.reset() }
-    let count = try selectIncomplete.next() ? selectIncomplete.integer(0) ?? 0 : 0
+    let count = try selectIncomplete.firstInteger() ?? 0
     return count == 0
       ? nil : "martlet-scheduler is reading \(count) partitions of its topic into the database"
   }
@@ -235,17 +222,14 @@ public final class ScheduleQueries {
     let places = (apps ?? []).flatMap { app in
       Environment.allCases.map { "\(app.text):\($0)" }
     }
-    selectCampaigns.bind(1, ScheduleRow.never)
-    selectCampaigns.bind(2, key)
-    selectCampaigns.bind(3, Int64(limit))
-    selectCampaigns.bind(4, places.isEmpty ? "" : ",\(places.joined(separator: ",")),")
+    selectCampaigns.bindAll(
+      ScheduleRow.never, key, limit, places.isEmpty ? "" : ",\(places.joined(separator: ",")),")
     return try selectCampaigns.scheduledEntries()
   }
 
   /// The records of the campaigns whose keys begin so.
   public func campaigns(withPrefix prefix: String) throws(StoreError) -> [ScheduledEntry] {
-    selectNamed.bind(1, ScheduleRow.never)
-    selectNamed.bind(2, prefix)
+    selectNamed.bindAll(ScheduleRow.never, prefix)
     return try selectNamed.scheduledEntries()
   }
 

@@ -2,7 +2,6 @@
 public import APNS
 public import DeviceTokens
 
-/// An invalid token.
 public struct InvalidDevice: Hashable, Sendable {
   public let device: DeviceKey
   /// Milliseconds since the epoch.
@@ -19,7 +18,6 @@ public final class TokenStoreReader {
     database = try Database(reading: location, busyTimeout: 5_000)
   }
 
-  /// Whether all devices are in the database.
   public func state() throws(StoreError) -> TableState { try database.tableState() }
 
   /// Runs `body`, which looks devices up, and throws unless all devices are in the database before and after it.
@@ -32,7 +30,6 @@ public final class TokenStoreReader {
     Int(try database.integer("SELECT count(*) FROM devices") ?? 0)
   }
 
-  /// Invalid tokens.
   public func invalidCount() throws(StoreError) -> Int {
     Int(try database.integer("SELECT count(*) FROM dead_tokens WHERE recorded_at IS NOT NULL") ?? 0)
   }
@@ -50,13 +47,10 @@ public final class TokenStoreReader {
       """)
     statement.bind(after: device)
     statement.bind(4, Int64(limit))
-    var devices: [InvalidDevice] = []
-    while try statement.next() {
-      guard let device = statement.identity else { continue }
-      devices.append(
-        InvalidDevice(
-          device: device, since: statement.time(3) ?? 0, reason: statement.text(4)))
+    return try statement.rows { row in
+      row.identity.map {
+        InvalidDevice(device: $0, since: row.time(3) ?? 0, reason: row.text(4))
+      }
     }
-    return devices
   }
 }

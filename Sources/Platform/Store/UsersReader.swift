@@ -25,18 +25,12 @@ public struct PersonQuestion: Equatable, Sendable {
   }
 }
 
-/// A token that updates an activity.
 public struct ActivityToken: Hashable, Sendable {
   public let device: DeviceKey
   public let user: ExactText
   public let activity: ExactText
   /// Milliseconds since the epoch.
   public let registeredAt: Int64
-
-  public init(device: DeviceKey, user: ExactText, activity: ExactText, registeredAt: Int64) {
-    (self.device, self.user) = (device, user)
-    (self.activity, self.registeredAt) = (activity, registeredAt)
-  }
 }
 
 /// Reads the devices of people from the database of device tokens, beside its writer. Owned by one thread.
@@ -88,7 +82,6 @@ public final class UsersReader {
     """
   }
 
-  /// Whether all devices are in the database.
   public func state() throws(StoreError) -> TableState { try database.tableState() }
 
   /// The answers, in the order of the questions; the devices of each with the newest registration first. Throws while the
@@ -123,17 +116,14 @@ public final class UsersReader {
   /// - Parameter time: milliseconds since the epoch.
   public func activityTokens(after time: Int64, limit: Int) throws(StoreError) -> [ActivityToken] {
     let statement = try activityStatement()
-    statement.bind(1, time)
-    statement.bind(2, Int64(limit))
-    var tokens: [ActivityToken] = []
-    while try statement.next() {
-      guard let device = statement.identity else { continue }
-      tokens.append(
+    statement.bindAll(time, limit)
+    return try statement.rows { row in
+      row.identity.map {
         ActivityToken(
-          device: device, user: statement.text(3).exact, activity: statement.text(4).exact,
-          registeredAt: statement.integer(5) ?? 0))
+          device: $0, user: row.text(3).exact, activity: row.text(4).exact,
+          registeredAt: row.integer(5) ?? 0)
+      }
     }
-    return tokens
   }
 
   private func activityStatement() throws(StoreError) -> Statement {

@@ -11,11 +11,6 @@ public struct PushCertificate: Sendable, Equatable {
   public struct Topic: Sendable, Equatable {
     public let name: String
     public let kinds: [String]
-
-    public init(name: String, kinds: [String]) {
-      self.name = name
-      self.kinds = kinds
-    }
   }
 
   /// The subject's UID: the bundle id, and the topic of requests that name none. nil without one.

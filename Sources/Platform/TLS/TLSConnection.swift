@@ -60,7 +60,6 @@ public final class TLSConnection {
   /// "TLSv1.3", "TLSv1.2".
   public var version: String { String(cString: SSL_get_version(ssl)) }
 
-  /// The peer's certificate; nil without one.
   public var peerCertificate: PushCertificate? {
     guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }
     defer { X509_free(certificate) }

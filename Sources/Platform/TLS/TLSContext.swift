@@ -4,7 +4,6 @@ import COpenSSL
 import PEMFiles
 import Synchronization
 
-/// The roots of a client's trust.
 public enum TrustRoots: Sendable {
   /// The authorities that the system trusts.
   case system
@@ -12,6 +11,8 @@ public enum TrustRoots: Sendable {
   case file(String)
   /// Only the authorities in this PEM text.
   case pem([UInt8])
+  /// Those of another context, in the same memory: a system's take 0.8 MB, and a thirtieth of a second to read.
+  case shared(TLSContext)
 }
 
 /// The settings that many connections share. Safe to use from several threads.
@@ -132,6 +133,7 @@ public final class TLSContext: Sendable {
       }
       try trust(only: text, path)
     case .pem(let text): try trust(only: text, "FILE")
+    case .shared(let other): SSL_CTX_set1_cert_store(raw, SSL_CTX_get_cert_store(other.raw))
     }
   }
 

@@ -15,13 +15,7 @@ public struct TLSError: Error, Sendable, Equatable, CustomStringConvertible {
   }
 
   public let kind: Kind
-  /// The error, in words.
   public let message: String
-
-  public init(kind: Kind, message: String) {
-    self.kind = kind
-    self.message = message
-  }
 
   public var description: String { message }
 

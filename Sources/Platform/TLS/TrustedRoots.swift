@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
 
-/// The subject of a root certificate.
 public struct RootName: Sendable {
   public let commonName: String
   /// Short names of the fields with their values, in the order of the certificate.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The kind of a number in the counters line.
 public enum CounterKind: Sendable, Equatable {
   /// Only grows; the line shows its rate too.
   case total

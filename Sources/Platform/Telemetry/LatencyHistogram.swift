@@ -18,12 +18,6 @@ public struct LatencyHistogram: Sendable, Equatable {
     maximum = max(maximum, value)
   }
 
-  public mutating func merge(_ other: LatencyHistogram) {
-    for index in buckets.indices { buckets[index] += other.buckets[index] }
-    count += other.count
-    maximum = max(maximum, other.maximum)
-  }
-
   /// The smallest time that `fraction` (0…1) of the recorded ones do not exceed, rounded up to
   /// its bucket's end; 0 when nothing was recorded.
   public func percentile(_ fraction: Double) -> UInt64 {

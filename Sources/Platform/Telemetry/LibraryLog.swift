@@ -36,7 +36,6 @@ public struct LibraryLog: Sendable {
 
   /// Decides whether a message is shown.
   ///
-  /// - Parameter now: monotonic milliseconds.
   /// - Returns: how many about the same subject were left out before it; `nil` if it is left out.
   public mutating func admit(
     severity: Int32, subject: String, message: String, now: UInt64

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The format of log lines.
 public enum LogFormat: String, Sendable, CaseIterable {
   /// `2026-11-21T01:09:44.123Z info martlet-sender connected peer=127.0.0.1:2197`, for people.
   case text
@@ -10,7 +9,6 @@ public enum LogFormat: String, Sendable, CaseIterable {
   case json
 }
 
-/// The value of a field of a log line.
 public enum LogValue: Sendable, Equatable {
   case text(String)
   case number(Int)
@@ -18,7 +16,6 @@ public enum LogValue: Sendable, Equatable {
   case total(Int, perSecond: String)
 }
 
-/// One event in a log.
 public struct LogEvent: Sendable {
   public typealias Field = (name: String, value: LogValue)
 

@@ -1,17 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The level of a log line.
 public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
   case debug, info, warning, error
 
-  public var text: String {
-    switch self {
-    case .debug: "debug"
-    case .info: "info"
-    case .warning: "warning"
-    case .error: "error"
-    }
-  }
+  public var text: String { "\(self)" }
 
   /// The level as systemd's journal reads it at the start of a line: `<3>` to `<7>` (sd-daemon(3)).
   public var journalPrefix: String {

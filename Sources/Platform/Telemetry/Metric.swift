@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The type of a metric, in Prometheus' words.
 public enum MetricKind: String, Sendable, CaseIterable {
   /// Only grows while the process runs.
   case counter
@@ -55,7 +54,6 @@ public struct Metric: Sendable, Hashable, DeclaredMetric {
   public var metric: Metric { self }
 }
 
-/// A metric's value.
 public enum MetricValue: Sendable, Equatable {
   case integer(Int)
   /// Milliseconds of a metric in seconds.
@@ -63,7 +61,6 @@ public enum MetricValue: Sendable, Equatable {
   case histogram(LatencyCounts)
 }
 
-/// The value of one series of a metric.
 public struct MetricSample: Sendable, Equatable {
   public let metric: Metric
   /// As many as the metric has labels.

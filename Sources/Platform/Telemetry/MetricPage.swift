@@ -35,8 +35,6 @@ public struct MetricPage: Sendable, Equatable {
     values(name, labels).reduce(0) { $0 + $1.value }
   }
 
-  // MARK: Reading
-
   /// `name{label="value",…} 1.5`, and perhaps a time, which is not looked at.
   private static func series(_ line: Substring) -> Series? {
     var rest = line

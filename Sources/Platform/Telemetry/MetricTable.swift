@@ -10,7 +10,6 @@ where RawValue == Int {
 }
 
 extension MetricTable {
-  /// The metrics of the table, in the order of its cases.
   public static var all: [Metric] {
     var known: Set<Metric> = []
     return allCases.compactMap(\.row.metric).filter { known.insert($0).inserted }
@@ -22,7 +21,6 @@ extension MetricTable {
   }
 }
 
-/// A row of a table.
 public struct MetricRow: Sendable {
   /// nil for a number of the counters line that `/metrics` has in another form.
   public let metric: Metric?
@@ -51,8 +49,6 @@ public struct MetricRow: Sendable {
   }
 
   /// A gauge of one series, which is the case's number.
-  ///
-  /// - Parameter isMilliseconds: the number is in milliseconds, and the metric in seconds.
   public static func gauge(
     _ name: String, isMilliseconds: Bool = false, merge: MetricMerge = .sum,
     event: (any LogTable)? = nil, _ help: String

@@ -11,16 +11,7 @@ public enum MetricText {
     return families.text
   }
 
-  /// A label's value between its quotes.
-  static func escaped(label text: String) -> String {
-    escaped(text, quotes: true)
-  }
-
-  static func escaped(help text: String) -> String {
-    escaped(text, quotes: false)
-  }
-
-  private static func escaped(_ text: String, quotes: Bool) -> String {
+  fileprivate static func escaped(_ text: String, quotes: Bool) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
       switch scalar {
@@ -93,7 +84,7 @@ private struct Families {
     var lines = ""
     for family in families {
       let metric = family.metric
-      lines += "# HELP \(metric.name) \(MetricText.escaped(help: metric.help))\n"
+      lines += "# HELP \(metric.name) \(MetricText.escaped(metric.help, quotes: false))\n"
       lines += "# TYPE \(metric.name) \(metric.kind.rawValue)\n"
       for series in family.series { lines += Self.text(metric, series) }
     }
@@ -102,7 +93,7 @@ private struct Families {
 
   private static func text(_ metric: Metric, _ series: Series) -> String {
     let pairs = zip(metric.labels, series.labels).map {
-      "\($0)=\"\(MetricText.escaped(label: $1))\""
+      "\($0)=\"\(MetricText.escaped($1, quotes: true))\""
     }
     switch series.value {
     case .integer(let value): return "\(metric.name)\(braces(pairs)) \(value)\n"

@@ -33,7 +33,6 @@ public struct RepeatedMessages: Sendable {
 
   /// Decides whether a message is shown.
   ///
-  /// - Parameter now: monotonic milliseconds.
   /// - Returns: how many were not shown since the last one; nil if it is not shown.
   public mutating func admit(_ text: String, now: UInt64) -> Int? {
     let key = Self.essence(of: text)

@@ -38,18 +38,22 @@ extension Timestamp {
     return days * 86_400_000 + time
   }
 
-  private static func days(_ text: Substring) -> Int64? {
+  /// Days since the UNIX epoch of a date; nil if it is none, or of an earlier year than the first one.
+  public static func days(_ text: Substring, firstYear: Int64 = 1) -> Int64? {
     guard let date = numbers(text, "-", [4, 2, 2]), (1...12).contains(date[1]),
       (1...31).contains(date[2])
     else { return nil }
     // Counted from 1 March, in eras of 400 years.
     let year = date[1] <= 2 ? date[0] - 1 : date[0]
-    let (era, yearOfEra) = (year / 400, year % 400)
+    let (era, yearOfEra) = year.dividedFloor(by: 400)
     let dayOfYear = (153 * ((date[1] + 9) % 12) + 2) / 5 + date[2] - 1
     let daysOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
     let days = era * 146_097 + daysOfEra - 719_468
     // 31 February is no day.
-    return date[0] > 0 && civil(daysSinceEpoch: days) == (date[0], date[1], date[2]) ? days : nil
+    guard date[0] >= firstYear, civil(daysSinceEpoch: days) == (date[0], date[1], date[2]) else {
+      return nil
+    }
+    return days
   }
 
   private static func time(_ text: Substring) -> Int64? {

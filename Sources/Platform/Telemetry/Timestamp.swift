@@ -33,7 +33,7 @@ public enum Timestamp {
 
 extension Int64 {
   /// Quotient rounded down and the remainder, which is never negative.
-  fileprivate func dividedFloor(by divisor: Int64) -> (Int64, Int64) {
+  func dividedFloor(by divisor: Int64) -> (Int64, Int64) {
     let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
     return remainder < 0 ? (quotient - 1, remainder + divisor) : (quotient, remainder)
   }

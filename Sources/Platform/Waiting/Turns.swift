@@ -6,7 +6,6 @@ public struct Turns<Owner: Hashable & Sendable, Item: Sendable>: Sendable {
   private var waiting: [Owner: [Item]] = [:]
   /// Owners of what waits; the first one is next.
   private var order: [Owner] = []
-  /// Items that wait.
   public private(set) var count = 0
 
   public init() {}

@@ -49,14 +49,17 @@ final class CampaignReceipts: Sendable {
   private init() {}
 
   /// Starts the thread.
+  ///
+  /// - Parameter partitions: how many the topic has, as far as is known; it may grow.
   static func start(
-    _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger
+    _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger,
+    partitions: @escaping @Sendable () -> Int
   ) throws(SystemError) -> CampaignReceipts {
     let shared = CampaignReceipts()
     let poller = try Poller(capacity: 1)
     try poller.add(shared.messages.wakeup.fd, token: 0, .readable)
     let thread = try LoopThread(name: "receipts") {
-      Session(kafka, topic, log, shared).run(poller)
+      Session(kafka, topic, log, shared, partitions).run(poller)
       shared.hasEnded.store(true, ordering: .releasing)
     }
     thread.detach()
@@ -84,6 +87,10 @@ final class CampaignReceipts: Sendable {
     private let topic: String
     private let log: Logger
     private let shared: CampaignReceipts
+    private let partitions: @Sendable () -> Int
+    /// When partitions that were added are looked for, in monotonic milliseconds, and the pause until the next time.
+    private var widensAt: UInt64 = 0
+    private static let wideningPause: UInt64 = 10_000
     private var followed: Subjects = [:]
     /// The campaigns counted at the current position; the others join once the past is read.
     private var present: Subjects = [:]
@@ -93,8 +100,12 @@ final class CampaignReceipts: Sendable {
     private var batch = KafkaBatch(capacity: 1_000)
     private var hasFailed = false
 
-    init(_ kafka: KafkaConfiguration, _ topic: String, _ log: Logger, _ shared: CampaignReceipts) {
+    init(
+      _ kafka: KafkaConfiguration, _ topic: String, _ log: Logger, _ shared: CampaignReceipts,
+      _ partitions: @escaping @Sendable () -> Int
+    ) {
       (self.kafka, self.topic, self.log, self.shared) = (kafka, topic, log, shared)
+      self.partitions = partitions
     }
 
     func run(_ poller: Poller) {
@@ -160,10 +171,10 @@ final class CampaignReceipts: Sendable {
       shared.tallies.withLock { $0 = tallies }
     }
 
-    /// Opens what is missing: the reading from the first campaign's time on, then the past of campaigns that were
-    /// added.
+    /// Opens what is missing: the reading from the first campaign's time on, that of partitions that were added, then the
+    /// past of campaigns that were added.
     private func begin() throws(KafkaError) {
-      guard let open = reading else {
+      guard let open = try widened() else {
         reading = try ReceiptReading(kafka, topic, since: Self.first(followed))
         present = followed
         return
@@ -174,6 +185,20 @@ final class CampaignReceipts: Sendable {
         try ReceiptReading(kafka, topic, since: Self.first(added), until: open.positions), added
       )
       present.merge(added) { _, new in new }
+    }
+
+    /// The reading, with the partitions that have been added to the topic; nil if there is none.
+    private func widened() throws(KafkaError) -> ReceiptReading? {
+      let now = MonotonicClock.milliseconds()
+      guard let open = reading, partitions() > open.partitions, now >= widensAt else {
+        return reading
+      }
+      // The broker that is asked may not know them yet.
+      widensAt = now + Self.wideningPause
+      let wider = try ReceiptReading(kafka, topic, continuing: open)
+      open.close()
+      reading = wider
+      return wider
     }
 
     private static func first(_ campaigns: Subjects) -> Int64 {
@@ -218,7 +243,7 @@ private final class ReceiptReading {
   ) throws(KafkaError) {
     let admin = try KafkaAdmin(kafka)
     defer { admin.close() }
-    let count = try admin.partitionCounts(timeoutMilliseconds: 10_000)[topic] ?? 0
+    let count = try admin.topicSize(topic, timeoutMilliseconds: 10_000).partitions
     let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
     let offsets = try admin.offsets(all, at: since, timeoutMilliseconds: 10_000)
     positions = [:]
@@ -226,6 +251,17 @@ private final class ReceiptReading {
     ends = until
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
   }
+
+  /// Goes on where another one is; partitions that were added begin at their first record.
+  init(
+    _ kafka: KafkaConfiguration, _ topic: String, continuing other: ReceiptReading
+  ) throws(KafkaError) {
+    (positions, ends) = (other.positions, other.ends)
+    tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
+  }
+
+  /// The number of partitions that are read.
+  var partitions: Int { tail.partitions }
 
   /// Whether everything has been read: up to its own end, or that of the topic.
   var isDone: Bool {
@@ -243,7 +279,8 @@ private final class ReceiptReading {
     for index in 0..<batch.count {
       let record = batch[index]
       positions[record.partition] = record.offset + 1
-      guard record.offset < ends?[record.partition] ?? .max else { continue }
+      // A partition without an end was added: whoever set the ends reads it from its first record on.
+      if let ends, record.offset >= ends[record.partition] ?? 0 { continue }
       body(record.value)
     }
   }

@@ -71,7 +71,9 @@ final class CampaignRunner {
       Tools(
         audiences: try AudienceWorker(
           devices, audienceTopics, cluster.configuration, wakeup: wakeup),
-        receipts: try CampaignReceipts.start(cluster.configuration, names.receipts, context.log))
+        receipts: try CampaignReceipts.start(
+          cluster.configuration, names.receipts, context.log
+        ) { context.group.partitionCount(of: names.receipts) })
     }
     openControls = { try FollowedTopic(names.controls, cluster, wakeup: wakeup) }
     context.counters.add(metrics: figures)
@@ -184,8 +186,8 @@ final class CampaignRunner {
     let asked = controlRecords.control(of: run.record)
     let progress = run.machine.progress
     if progress.state == .stopped || progress.state == .cancelled, asked?.cancelledBy == nil {
-      let author = ControlRecord.Author(
-        at: now, by: "\(SchedulerService.name)", reason: progress.reason)
+      let author = run.record.author(
+        now: now, by: "\(SchedulerService.name)", reason: progress.reason)
       return writer.control(
         ControlRecord.value(.init(key: "cancelled", value: .bool(true)), by: author), of: run)
     }

@@ -269,6 +269,6 @@ extension SchedulerWorker {
     guard let admin = try? KafkaAdmin(kafka) else { return nil }
     defer { admin.close() }
     loop.beat()
-    return (try? admin.partitionCounts(timeoutMilliseconds: 2_000))?[topics.scheduleName]
+    return (try? admin.topicSize(topics.scheduleName, timeoutMilliseconds: 2_000))?.partitions
   }
 }

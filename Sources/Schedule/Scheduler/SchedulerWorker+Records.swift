@@ -79,7 +79,11 @@ extension SchedulerWorker {
     }
     guard isDone else { return }
     guard isOwner else {
-      failure = failure ?? ServiceFailure("another process writes the schedule of our partitions")
+      failure =
+        failure
+        ?? ServiceFailure(
+          "another process writes the schedule of our partitions, or the database took a change and its answer was lost;"
+            + " the next start goes on with what the database has")
       return
     }
     for (share, outcome) in zip(batch.shares, outcomes) { took(outcome, share.partition) }

@@ -216,10 +216,11 @@ final class SchedulerWorker {
   /// - Parameter committed: the group's committed offset.
   private func startsOver(_ partition: TopicPartition, _ committed: Int64?) -> Bool {
     let number = partition.partition
-    let end = logEnd(of: number)
     for _ in 0..<40 where !context.signals.isStopping {
       do throws(StoreError) {
         let position = try store.position(number)
+        // Asked afterwards: the former owner may still read, and a position beyond the end means another log.
+        let end = logEnd(of: number)
         var isAnother = ScheduleView.isAnotherLog(position: position, end: end)
         if !isAnother, end != nil { isAnother = try hasAnotherRecord(number) }
         if isAnother {

@@ -133,7 +133,8 @@ final class TokenTopicReader {
   private func start(of topic: String) throws(KafkaError) -> TokenTopicCursor {
     let admin = try KafkaAdmin(kafka)
     defer { admin.close() }
-    guard let count = try admin.partitionCounts(timeoutMilliseconds: Self.timeout)[topic] else {
+    let listing = try admin.topicListing(naming: [topic], timeoutMilliseconds: Self.timeout)
+    guard let count = listing.sizes[topic]?.partitions else {
       throw .invalid("there is no topic \(topic), or this user may not read it")
     }
     let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }

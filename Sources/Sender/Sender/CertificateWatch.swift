@@ -39,14 +39,15 @@ final class CertificateWatch {
     self.settings = settings
     self.context = context
     certificates = settings.certificates
-    files = FileWatch(Self.paths(settings, settings.certificates))
+    files = settings.files
+    files.follow(Self.paths(settings, settings.certificates))
     if !certificates.isEmpty { context.counters.add(counters) }
     context.counters.add(metrics: status)
     context.counters.add(metrics: reloads)
   }
 
   /// The files whose change is noticed without a signal.
-  private static func paths(
+  static func paths(
     _ settings: SenderSettings, _ certificates: [ClientCertificate]
   ) -> [String] {
     [settings.certificatesPath, settings.gatewayRoots, settings.seal.path].compactMap(\.self)

@@ -15,13 +15,13 @@ struct GatewayAccess: Sendable {
 
   /// - Parameter groups: TLS groups to offer, as OpenSSL lists them; nil for its own choice.
   init(roots: String?, certificates: [ClientCertificate], groups: String? = nil) throws(TLSError) {
-    let trust = roots.map { TrustRoots.file($0) } ?? .system
-    tls = try TLSContext.client(roots: trust, groups: groups)
+    tls = try TLSContext.client(roots: roots.map { .file($0) } ?? .system, groups: groups)
     self.certificates = certificates
     var contexts: [TLSContext] = []
     for certificate in certificates {
       contexts.append(
-        try TLSContext.client(roots: trust, identity: certificate.identity, groups: groups))
+        try TLSContext.client(
+          roots: .shared(tls), identity: certificate.identity, groups: groups))
     }
     certificateTLS = contexts
   }

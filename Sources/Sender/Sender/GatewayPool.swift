@@ -14,6 +14,8 @@ final class GatewayPool {
   let number: Int32
   /// The credential's id, for the log.
   let credential: String
+  /// Whether the credential has series of its own.
+  let isNamed: Bool
   let kind: GatewayKind
   var environment: Environment { kind.environment }
   let gateway: Endpoint
@@ -34,11 +36,13 @@ final class GatewayPool {
   @exclusivity(unchecked) let headers: PushHeaders
 
   init(
-    number: Int32, credential: String, kind: GatewayKind, gateway: Endpoint, tls: TLSContext,
-    proxy: GatewayProxy? = nil, http2: HTTP2Implementation, indexesAuthorization: Bool
+    number: Int32, credential: String, isNamed: Bool, kind: GatewayKind, gateway: Endpoint,
+    tls: TLSContext, proxy: GatewayProxy? = nil, http2: HTTP2Implementation,
+    indexesAuthorization: Bool
   ) {
     self.number = number
     self.credential = credential
+    self.isNamed = isNamed
     self.kind = kind
     self.gateway = gateway
     self.tls = tls

@@ -16,9 +16,12 @@ final class GatewayPools {
   private let poller: Poller
   private let resolver: Resolver
   private let resolutions: Mailbox<Resolution>
+  private var unresolved = RepeatedMessages()
   private let scratch = ConnectionScratch()
   private(set) var access: GatewayAccess
   private var pools: [GatewayPool?] = []
+  /// What those that were removed have counted.
+  private(set) var former = FormerAnswers()
   /// By pool, and in it by place.
   @exclusivity(unchecked) private var connections: [[GatewayConnection?]] = []
   /// Connections with something to write, and those where something has happened that no event of a socket tells.
@@ -73,19 +76,31 @@ final class GatewayPools {
       connections.append([])
     }
     let name: String
+    // Where the credential stands, which is the same in every loop, and not where the pool does.
+    let place: Int
     switch pool.credential {
-    case .token(let index): name = dispatcher.credential(index)
+    case .token(let index):
+      place = index
+      name = dispatcher.credential(index)
     case .certificate(let index):
+      place = index
       let certificate = access.certificates[index]
       name = certificate.certificate.commonName ?? certificate.path
     }
     pools[Int(number)] = GatewayPool(
-      number: number, credential: name, kind: pool.kind, gateway: settings.gateway(pool.kind),
-      tls: tls(of: pool.credential), proxy: settings.proxy, http2: settings.http2,
+      number: number, credential: name, isNamed: place < SenderMetrics.namedCredentials,
+      kind: pool.kind, gateway: settings.gateway(pool.kind), tls: tls(of: pool.credential),
+      proxy: settings.proxy, http2: settings.http2,
       indexesAuthorization: settings.indexesAuthorization)
   }
 
-  func removePool(_ number: Int32) { pools[Int(number)] = nil }
+  func removePool(_ number: Int32) {
+    guard let pool = pools[Int(number)] else { return }
+    former.add(
+      pool.accepted, refused: pool.refused, pool.isNamed ? pool.credential : FormerAnswers.other,
+      pool.environment)
+    pools[Int(number)] = nil
+  }
 
   private func tls(of credential: PoolCredential) -> TLSContext {
     switch credential {
@@ -124,14 +139,21 @@ final class GatewayPools {
     resolutions.drain().map { resolution in
       switch resolution.result {
       case .failure(let failure):
-        let isProxy = pool(Int32(resolution.request)).proxy != nil
-        log(
-          isProxy ? SenderLog.proxyUnresolved : SenderLog.gatewayUnresolved,
-          ["host": failure.host, "error": failure.reason])
+        report(failure, isProxy: pool(Int32(resolution.request)).proxy != nil)
         return (Int32(resolution.request), nil)
       case .success(let addresses): return (Int32(resolution.request), addresses.map(\.peer))
       }
     }
+  }
+
+  /// Every pool looks the same name up, and there may be a thousand of them.
+  private func report(_ failure: ResolutionFailure, isProxy: Bool) {
+    let now = MonotonicClock.milliseconds()
+    _ = unresolved.drainEnded(now: now)
+    guard let more = unresolved.admit("\(failure)", now: now) else { return }
+    log(
+      isProxy ? SenderLog.proxyUnresolved : SenderLog.gatewayUnresolved,
+      ["host": failure.host, "error": failure.reason, "left_out": "\(more)"])
   }
 
   // MARK: Connections

@@ -36,6 +36,7 @@ extension LoopStatus {
         perSecond: pace.perSecond, waiting: pace.waiting)
     }
     self.lanes = lanes
+    former = gateways.former
     for number in dispatcher.poolNumbers {
       guard let pool = dispatcher.standing(ofPool: number) else { continue }
       destinations.append(Destination(gateways.pool(number), pool, now: at))
@@ -82,7 +83,7 @@ extension LoopStatus.Destination {
       streamsOfOthers: state.streamsOfOthers,
       refusals: pool.refusals.all.map {
         LoopStatus.Refusal(app: $0.app, reason: $0.reason, age: now - $0.since)
-      })
+      }, isNamed: pool.isNamed)
   }
 }
 

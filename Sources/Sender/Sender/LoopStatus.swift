@@ -54,6 +54,8 @@ struct LoopStatus: Sendable {
     let refusals: [Refusal]
     /// How long it has been in its state without an accepted push, in milliseconds.
     var blocked: UInt64 = 0
+    /// Whether its credential has series of its own.
+    var isNamed = true
   }
 
   /// A record that was taken and is not complete.
@@ -93,6 +95,8 @@ struct LoopStatus: Sendable {
   var connections: [Connection] = []
   var paces: [Pace] = []
   var destinations: [Destination] = []
+  /// Of destinations that were closed.
+  var former = FormerAnswers()
   var partitions: [Partition] = []
   /// The names of the lanes.
   var lanes: [String] = []
@@ -135,10 +139,10 @@ extension LoopStatus {
 }
 
 extension LoopStatus {
-  /// Notes for how long no push was accepted. Destinations that were closed are gone with what they counted.
+  /// Notes for how long no push was accepted.
   private mutating func noteQuiet(since before: LoopStatus) {
     func accepted(_ status: LoopStatus) -> Int {
-      status.destinations.reduce(0) { $0 + $1.accepted }
+      status.destinations.reduce(status.former.accepted) { $0 + $1.accepted }
     }
     guard before.at > 0, at >= before.at, accepted(self) <= accepted(before) else { return }
     quiet = before.quiet + (at - before.at)
@@ -156,8 +160,8 @@ extension LoopStatus {
 
 extension LoopStatus {
   var samples: [MetricSample] {
-    connectionSamples + streamSamples + destinationSamples + refusalSamples + backlogSamples
-      + paceSamples
+    connectionSamples + streamSamples + destinationSamples + former.samples + refusalSamples
+      + backlogSamples + paceSamples
   }
 
   private var refusalSamples: [MetricSample] {
@@ -209,11 +213,9 @@ extension LoopStatus {
     return counts + blocked
       + destinations.flatMap { destination -> [MetricSample] in
         let labels = [destination.metricName, "\(destination.environment)"]
-        return [
-          MetricSample(SenderMetrics.responses, labels + ["accepted"], destination.accepted),
-          MetricSample(SenderMetrics.responses, labels + ["refused"], destination.refused),
-          MetricSample(SenderMetrics.retryBudget, destination.retriesLeft),
-        ]
+        return FormerAnswers.samples(
+          labels, accepted: destination.accepted, refused: destination.refused)
+          + [MetricSample(SenderMetrics.retryBudget, destination.retriesLeft)]
           + (destination.streamsOfOthers.map {
             [MetricSample(SenderMetrics.governedStreams, labels, $0)]
           } ?? [])
@@ -249,7 +251,7 @@ extension LoopStatus.Destination {
   var stateName: String { trouble?.rawValue ?? (hasToken ? LoopStatus.working : "no_token") }
 
   /// Its credential as a label.
-  var metricName: String { index < SenderMetrics.namedCredentials ? credential : "other" }
+  var metricName: String { isNamed ? credential : FormerAnswers.other }
 }
 
 // MARK: JSON

@@ -16,8 +16,9 @@ public enum SenderMetrics: Int, MetricTable {
   case credentialsWithoutToken, tokenIssued, tokenGeneration, certificateEnd, certificateFileEnd
   case reloadRefused
 
-  /// Credentials and certificates that have series of their own; the others share one.
+  /// Credentials, and as many certificates, that have series of their own: the first ones. The others share one.
   public static let namedCredentials = 200
+  private static let credentials = "\(2 * namedCredentials + 1) credentials and certificates"
 
   public var row: MetricRow {
     switch self {
@@ -41,7 +42,7 @@ public enum SenderMetrics: Int, MetricTable {
       .sampled(
         "martlet_sender_responses_total", .counter,
         labels: ["credential", "environment", "result"],
-        bound: "\(Self.namedCredentials + 1) credentials × 2 environments × 2 results",
+        bound: "\(Self.credentials) × 2 environments × 2 results",
         "Answers of APNs by the credential they were for: accepted or refused.")
     case .delivery:
       .sampled(
@@ -99,7 +100,7 @@ public enum SenderMetrics: Int, MetricTable {
       .sampled(
         "martlet_sender_blocked_notifications", .gauge,
         labels: ["credential", "environment", "state"],
-        bound: "\(Self.namedCredentials + 1) credentials × 2 environments × 5 states",
+        bound: "\(Self.credentials) × 2 environments × 5 states",
         "Notifications in memory that wait for a destination in a state other than working; of an app that APNs refuses, most"
           + " wait in retry topics.")
     case .refusedSeconds:
@@ -114,7 +115,7 @@ public enum SenderMetrics: Int, MetricTable {
     case .governedStreams:
       .sampled(
         "martlet_sender_governed_streams", .gauge, labels: ["credential", "environment"],
-        bound: "\(Self.namedCredentials + 1) credentials × 2 environments",
+        bound: "\(Self.credentials) × 2 environments",
         "Streams that lanes behind the first one may have open at a destination whose answers are slow or 503; no series"
           + " while nothing holds them back.")
     case .backlog:

@@ -184,6 +184,8 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   public var seal = TokenSeal.none
   /// Read again on SIGHUP.
   public var certificates: [ClientCertificate] = []
+  /// The files as they were when they were read: Kafka may be away for long before they are watched.
+  private(set) var files = FileWatch([])
   public var proxy: GatewayProxy?
   /// What no setting changes, for tests to change.
   public var fixed = standard
@@ -205,6 +207,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
     pushTypes = try PushTypes(values)
     lanes = try Lanes(values)
     if loops == 0 { loops = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+    files.follow([certificatesPath, gatewayRoots, tokenKey].compactMap(\.self))
     try checkRoots(values)
     seal = try TokenSeal(values)
     if let certificatesPath {
@@ -214,6 +217,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
         throw values.error("certificates", error.description)
       }
     }
+    files.follow(CertificateWatch.paths(self, certificates))
     proxy = try GatewayProxy(proxyURL, file: proxyCredentialsFile, values)
   }
 }

@@ -23,6 +23,8 @@ public struct SignerSettings: DeclaredSettings, Sendable {
   public var credentials: [Credential] = []
   /// What encrypts the tokens on their topic.
   public var seal = TokenSeal.none
+  /// The files as they were when they were read: Kafka may be away for long before the worker starts.
+  var files = FileWatch([])
 
   public static let table = SettingTable(declaredBy: Self.self, kafkaProperties: true)
 
@@ -33,11 +35,13 @@ public struct SignerSettings: DeclaredSettings, Sendable {
     kafka = try KafkaConfiguration(values, clientID: "martlet-signer")
     // A successor waits for the end of the session: short, and harmless because minting needs nothing else.
     kafka.consumerPreferences = [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
+    files.follow([credentialsPath] + (tokenKey.map { [$0] } ?? []))
     seal = try TokenSeal(values)
     do throws(CredentialsError) {
       credentials = try CredentialsFile.load(credentialsPath)
     } catch {
       throw values.error("credentials", error.description)
     }
+    files.follow(SignerWorker.paths(self, credentials, seal))
   }
 }

@@ -100,11 +100,7 @@ extension SignerWorker {
   func withdraw(_ now: UInt64) {
     guard mayWrite(now) else { return }
     for credential in issuer.machine.drainUnlisted(wall: WallClock.seconds(), now: now) {
-      if withdraw(credential) {
-        log(SignerLog.credentialWithdrawn, ["credential": credential])
-      } else {
-        issuer.machine.notWithdrawn(credential)
-      }
+      if !withdraw(credential) { issuer.machine.notWithdrawn(credential) }
     }
   }
 

@@ -43,6 +43,8 @@ final class SignerWorker {
   enum Sent {
     case token(ProviderTokenRecord)
     case removal(String)
+    /// The last record of a withdrawal.
+    case withdrawal(String)
   }
 
   var logThrottle = LogThrottle()
@@ -64,7 +66,7 @@ final class SignerWorker {
     tokensTopic = names.providerTokens
     issuer = TokenIssuer(settings.credentials)
     seal = settings.seal
-    files = FileWatch(Self.paths(settings, settings.credentials, settings.seal))
+    files = settings.files
     producer = try TaggedProducer(
       cluster.configuration, wakeup: loop.wakeup,
       watch: ProducerWatch(context, consequence: "token renewal waits"))
@@ -129,7 +131,7 @@ final class SignerWorker {
 
   private func readTokens() {
     guard let table else { return }
-    table.follow { record in
+    table.follow(forget: restart) { record in
       let credential = String(decoding: record.key, as: UTF8.self)
       guard record.value.baseAddress != nil else {
         return issuer.removed(credential, at: record.offset, in: record.partition)
@@ -149,6 +151,8 @@ final class SignerWorker {
       }
     }
   }
+
+  private func restart() { issuer.machine.restart() }
 
   /// A signer has withdrawn a credential.
   private func withdrawn(
@@ -267,7 +271,8 @@ final class SignerWorker {
       guard !producer.isFull else { return }
       do throws(SigningError) {
         guard let work = try issuer.work(place, now: seconds) else { continue }
-        let isCleared = !work.clears || clear(work.record.credential)
+        let credential = work.record.credential
+        let isCleared = !work.clears || clear(credential, as: .removal(credential))
         guard isCleared, publish(work.record) else {
           issuer.answered(work.record, isStored: false)
           issuer.machine.hold(place, now: now)
@@ -299,10 +304,11 @@ final class SignerWorker {
     // What is not named as credentials are is nobody's.
     guard
       let record = ProviderTokenRecord(withdrawing: credential, at: WallClock.seconds())
-    else { return clear(credential) }
+    else { return clear(credential, as: .withdrawal(credential)) }
     do throws(TokenSealProblem) {
       let value = try seal.sealed(record).value
-      return produce(record.key, value, .removal(credential)) && clear(credential)
+      return produce(record.key, value, .removal(credential))
+        && clear(credential, as: .withdrawal(credential))
     } catch {
       log(SignerLog.notEncrypted, ["error": "\(error)"])
       return false
@@ -312,8 +318,8 @@ final class SignerWorker {
   /// Takes what stands on the topic for a credential off it.
   ///
   /// - Returns: false when the tombstone could not be handed over.
-  private func clear(_ credential: String) -> Bool {
-    produce(Array(credential.utf8), nil, .removal(credential))
+  private func clear(_ credential: String, as sent: Sent) -> Bool {
+    produce(Array(credential.utf8), nil, sent)
   }
 
   private func produce(_ key: [UInt8], _ value: [UInt8]?, _ sent: Sent) -> Bool {
@@ -333,6 +339,9 @@ final class SignerWorker {
         log(SignerLog.notPublished, ["error": "\(error)"])
         continue
       }
+      if case .withdrawal(let credential) = answer.tag {
+        log(SignerLog.credentialWithdrawn, ["credential": credential])
+      }
       guard case .token(let record) = answer.tag else { continue }
       issuer.answered(
         record, isStored: true, at: answer.offset >= 0 ? answer.offset : nil,
@@ -351,7 +360,8 @@ final class SignerWorker {
   func notStored(_ sent: Sent) {
     switch sent {
     case .token(let record): issuer.answered(record, isStored: false)
-    case .removal(let credential): issuer.machine.notWithdrawn(credential)
+    case .removal(let credential), .withdrawal(let credential):
+      issuer.machine.notWithdrawn(credential)
     }
   }
 }

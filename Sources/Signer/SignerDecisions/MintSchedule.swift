@@ -96,6 +96,10 @@ public struct MintSchedule: Sendable, Equatable {
     read(.own(stamp, isComplete: true), at: offset, in: partition)
   }
 
+  /// The topic is read again from its start, since it is another one or has lost records: nothing stands there until it
+  /// is read, at whatever offset. The tokens count on, so none is minted early.
+  public mutating func restart() { (standing, offsets) = (.removed, [:]) }
+
   /// The record on the topic is not as it would be published now: the credential has other apps.
   public mutating func outdate() {
     if case .own(let stamp, _) = standing { standing = .own(stamp, isComplete: false) }

@@ -60,6 +60,13 @@ public struct SignerMachine: Sendable {
     for place in entries.indices { entries[place].schedule = MintSchedule() }
   }
 
+  /// The topic is read again from its start, for it is not what it was: what was minted is published again unless it
+  /// turns out to be there.
+  public mutating func restart() {
+    for place in entries.indices { entries[place].schedule.restart() }
+    for id in departed.keys { departed[id]?.schedule.restart() }
+  }
+
   /// Takes a new list; credentials that stay or come back keep their schedules.
   ///
   /// - Returns: ids that are gone.

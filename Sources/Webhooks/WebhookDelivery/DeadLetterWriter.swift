@@ -38,7 +38,6 @@ struct DeadLetterWriter {
   }
 
   /// - Parameters:
-  ///   - topic: the topic of the events.
   ///   - problem: the result of the last attempt.
   ///   - now: milliseconds since the epoch.
   mutating func write(

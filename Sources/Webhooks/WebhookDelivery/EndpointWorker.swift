@@ -33,7 +33,6 @@ final class EndpointWorker {
   private var member: GroupMember
   var machine: EndpointMachine
   private var records = KafkaBatch(capacity: 64)
-  /// The request in flight of each partition.
   private var underway: [Source: (batch: WebhookBatch, sentAt: UInt64)] = [:]
   private var graves: DeadLetterWriter
   private var reminder = ProblemReminder()

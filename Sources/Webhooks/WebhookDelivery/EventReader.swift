@@ -8,7 +8,6 @@ import Webhooks
 
 /// Extracts the events of a record that an endpoint subscribes to.
 struct EventReader {
-  /// The result of reading a record.
   struct Result {
     var events: [WebhookEvent] = []
     /// The number of events not subscribed to.
@@ -26,7 +25,6 @@ struct EventReader {
     self.names = names
   }
 
-  /// - Parameter source: the source of the record's topic.
   func read(_ record: KafkaRecord, from source: EventSource) -> Result {
     // A release tells senders about a device and is not an event: it follows from one of `push.devices`.
     if source == .invalidTokens, record.headerBytes(named: DeviceRelease.header) != nil {
@@ -111,8 +109,7 @@ struct EventReader {
   private func device(_ value: UnsafeRawBufferPointer) -> Found? {
     guard let object = object(value), let app = object["app"]?.string else { return nil }
     if let time = object.given("registered_at")?.time {
-      return Found(
-        kind: .tokenRegistered, app: app, reason: nil, time: time, data: Array(value))
+      return Found(kind: .tokenRegistered, app: app, reason: nil, time: time, data: Array(value))
     }
     guard let time = object.given("removed_at")?.time else { return nil }
     return Found(kind: .tokenRemoved, app: app, reason: nil, time: time, data: Array(value))

@@ -6,7 +6,6 @@ extension Source {
   var tag: UInt64 { UInt64(topic) << 32 | UInt64(UInt32(bitPattern: partition)) }
 
   init(tag: UInt64) {
-    self.init(
-      topic: Int(tag >> 32), partition: Int32(bitPattern: UInt32(truncatingIfNeeded: tag)))
+    self.init(topic: Int(tag >> 32), partition: Int32(bitPattern: UInt32(truncatingIfNeeded: tag)))
   }
 }

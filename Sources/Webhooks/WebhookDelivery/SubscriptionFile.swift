@@ -60,7 +60,6 @@ public enum SubscriptionFile {
   }
 }
 
-/// Reads one subscription of the file.
 private struct SubscriptionEntry {
   private static let members: Set = [
     "name", "url", "secrets", "events", "apps", "reasons", "since", "max_events", "max_bytes",

@@ -59,7 +59,6 @@ public enum WebhookMetrics: Int, MetricTable {
 
 /// The metrics of all endpoints. Each endpoint's thread writes its own, rarely.
 final class EndpointFigures: MetricSource {
-  /// The metrics of one endpoint.
   struct Figures {
     var delivered = 0
     var deadLettered = 0
@@ -114,7 +113,6 @@ final class EndpointFigures: MetricSource {
   }
 }
 
-/// Counts for one endpoint.
 struct EndpointRecorder {
   private let figures: EndpointFigures
   private let index: Int
@@ -128,7 +126,6 @@ struct EndpointRecorder {
 
   func note(_ body: (inout EndpointFigures.Figures) -> Void) { figures.change(index, body) }
 
-  /// Counts an answered request and its duration.
   func answered(after milliseconds: UInt64) {
     latency.record(Int64(clamping: milliseconds), in: 0)
   }

@@ -120,7 +120,6 @@ private final class WorkerFailures: Sendable {
 }
 
 extension TopicNames {
-  /// The topic of a source of events.
   func topic(_ source: EventSource) -> String {
     switch source {
     case .receipts: receipts

@@ -50,15 +50,11 @@ public struct WebhookSettings: DeclaredSettings, Sendable {
   public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-webhooks")
-    do throws(TLSError) {
+    try values.orError("endpoint-roots") {
       if let roots { try TLSContext.checkPEMRoots(roots) }
-    } catch {
-      throw values.error("endpoint-roots", "\(error)")
     }
-    do throws(SubscriptionFile.Failure) {
-      subscriptions = try SubscriptionFile.read(file, allowsHTTP: allowsHTTP)
-    } catch {
-      throw values.error("subscriptions", "\(error)")
+    subscriptions = try values.orError("subscriptions") {
+      try SubscriptionFile.read(file, allowsHTTP: allowsHTTP)
     }
   }
 }

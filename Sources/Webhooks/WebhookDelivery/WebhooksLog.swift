@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Telemetry
 
-/// The log events of webhooks.
 public enum WebhooksLog: String, LogTable {
   case endpoint
   case recordsNotRead = "cannot read records; retrying"

@@ -14,7 +14,6 @@ public struct EndpointMachine: Sendable {
     case bury(Source, WebhookBatch, attempts: Int)
   }
 
-  /// The most requests in flight at once.
   public static let concurrency = 4
 
   private let subscription: Subscription
@@ -66,16 +65,13 @@ public struct EndpointMachine: Sendable {
 
   /// True if nothing is in flight.
   public var isIdle: Bool { !lanes.values.contains { $0.isBusy } }
-  /// True if the newest answer was not an acceptance.
   public var isFailing: Bool { outage != nil }
-  /// The number of events waiting or in flight.
   public var queued: Int { lanes.values.reduce(0) { $0 + $1.queued } }
   /// When the oldest of them was recorded, in milliseconds since the epoch.
   public var oldest: Int64? { lanes.values.compactMap(\.oldest).min() }
 
   // MARK: Events
 
-  /// True if more of a partition may be read.
   public func hasRoom(_ source: Source) -> Bool {
     !isDraining && lanes[source].map { $0.bytes < laneBytes } ?? false
   }
@@ -89,9 +85,7 @@ public struct EndpointMachine: Sendable {
 
   /// The next action; nil when there is none. Call it every turn until it returns nil.
   ///
-  /// - Parameters:
-  ///   - now: monotonic milliseconds.
-  ///   - wall: milliseconds since the epoch.
+  /// - Parameter wall: milliseconds since the epoch.
   public mutating func next(now: UInt64, wall: Int64) -> Action? {
     guard !isDraining else { return nil }
     for step in order.indices {
@@ -164,7 +158,5 @@ public struct EndpointMachine: Sendable {
   }
 
   /// Kafka has acknowledged the dead letter of a partition's batch.
-  ///
-  /// - Returns: the completed offsets of the partition.
   public mutating func buried(_ source: Source) -> [Int64] { lanes[source]?.finish() ?? [] }
 }

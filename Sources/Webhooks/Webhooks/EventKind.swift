@@ -16,12 +16,9 @@ public enum EventKind: String, Sendable, CaseIterable {
   case tokenInvalidated = "token.invalidated"
   /// A later registration proves an invalid token valid.
   case tokenRevived = "token.revived"
-  /// The app registered the device.
   case tokenRegistered = "token.registered"
-  /// The app removed the device.
   case tokenRemoved = "token.removed"
 
-  /// The topic that the events come from.
   public var source: EventSource {
     switch self {
     case .delivered, .rejected, .expired, .suppressed, .deduplicated, .superseded, .cancelled,

@@ -35,7 +35,6 @@ struct EventLane: Sendable {
 
   var isBusy: Bool { phase == .sending || phase == .burying }
   var isSending: Bool { phase == .sending }
-  var failures: Int { backoff.failures }
   /// When the oldest pending event was recorded, in milliseconds since the epoch. A registration may have a much older
   /// time (`martlet tokens import`), which does not count as a delay here.
   var oldest: Int64? { events.first.map { $0.recordedAt >= 0 ? $0.recordedAt : $0.time } }
@@ -46,8 +45,6 @@ struct EventLane: Sendable {
     takenAt += Array(repeating: now, count: new.count)
     bytes += new.reduce(0) { $0 + $1.text.count }
   }
-
-  // MARK: The batch
 
   /// True if a batch is waiting for its turn; forms one when it is time.
   ///
@@ -70,14 +67,11 @@ struct EventLane: Sendable {
     return true
   }
 
-  /// The events of the batch.
   var batch: ArraySlice<WebhookEvent> { events[..<count] }
 
   /// True if the batch has been retried for long enough.
   ///
-  /// - Parameters:
-  ///   - outage: since when the endpoint has accepted nothing, in monotonic milliseconds.
-  ///   - isGone: whether the endpoint is disabled.
+  /// - Parameter outage: since when the endpoint has accepted nothing, in monotonic milliseconds.
   func isExpired(outage: UInt64?, isGone: Bool, window: UInt64, now: UInt64, wall: Int64) -> Bool {
     guard let taken = takenAt.first else { return false }
     if let since = firstTriedAt ?? (isGone ? taken : nil), now >= since + window { return true }
@@ -95,7 +89,6 @@ struct EventLane: Sendable {
 
   mutating func bury() { phase = .burying }
 
-  /// The endpoint did not accept the batch.
   mutating func failed(now: UInt64, random: UInt64) {
     phase = .waiting
     notBefore = now + backoff.failed(random: random)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Identity
 
-/// An endpoint, and the events that it subscribes to.
 public struct Subscription: Sendable, Equatable {
   /// The name of the endpoint in its consumer group, logs and metrics: letters, digits, `-` and `_`.
   public var name: String
@@ -44,7 +43,6 @@ public struct Subscription: Sendable, Equatable {
     EventSource.allCases.filter { source in kinds.contains { $0.source == source } }
   }
 
-  /// True if a text is valid as a subscription's name.
   public static func isName(_ text: String) -> Bool {
     (1...64).contains(text.utf8.count)
       && text.utf8.allSatisfy { byte in
@@ -60,12 +58,9 @@ public struct Subscription: Sendable, Equatable {
 
 /// The limits of a request: its most events, and how long the first one waits for more.
 public struct BatchLimits: Sendable, Equatable {
-  /// The most events.
   public var events = 100
   /// The most bytes of events; a single event may be larger.
   public var bytes = 256 << 10
   /// In milliseconds.
   public var linger: UInt64 = 1_000
-
-  public init() {}
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Waiting
 
-/// The outcome of a request.
 public enum WebhookAnswer: Sendable, Equatable {
   /// - Parameter retryAfter: the endpoint's `Retry-After` in milliseconds; nil if it had none.
   case status(Int, retryAfter: UInt64?)

@@ -39,7 +39,6 @@ public struct WebhookBatch: Sendable, Equatable {
   /// `webhook-id`.
   public let id: String
   public let body: [UInt8]
-  /// The number of its events.
   public let count: Int
   /// The offsets of the first and the last record with events in it.
   public let offsets: ClosedRange<Int64>

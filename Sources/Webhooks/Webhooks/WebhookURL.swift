@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// Checks that a text is a URL to which requests may be sent.
 public enum WebhookURL {
   /// The fault in a URL, as in "url: must begin with https://"; nil if nothing is wrong.
-  ///
-  /// - Parameter allowsHTTP: whether requests may be sent without TLS.
   public static func problem(_ url: String, allowsHTTP: Bool) -> String? {
     guard url.utf8.count <= 2_048 else { return "is longer than 2048 bytes" }
     guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {

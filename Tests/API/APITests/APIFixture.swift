@@ -18,18 +18,19 @@ import TestSupport
 /// request per second), and `operator` and `pacer` (the first two, with paces and campaigns), whose texts are their names.
 final class APIFixture {
   let kafka: KafkaFixture
-  let folder = TemporaryFolder()
+  let folder: TemporaryFolder
   let context: ServiceContext
   let url: String
   let port: UInt16
   private let started = Started()
 
   init(
-    _ flags: [String] = [], keys: String? = nil,
+    _ flags: [String] = [], keys: String? = nil, in folder: TemporaryFolder = TemporaryFolder(),
     topics: [(name: String, partitions: Int)] = [
       ("requests", 4), ("devices", 1), ("schedule", 1), ("controls", 1),
     ], embedded: Bool = false, _ change: (inout APISettings) -> Void = { _ in }
   ) throws {
+    self.folder = folder
     kafka = try KafkaFixture(topics: topics, embedded: embedded)
     let file = folder.file("keys")
     try File.write(file, Array((keys ?? Self.keys).utf8))
@@ -103,6 +104,17 @@ final class APIFixture {
       method, "http://127.0.0.1:\(port)/v1/\(path)", body.map { Array($0.utf8) },
       contentType: type, headers: authorization)
     return (answer.status, answer.text)
+  }
+
+  /// A request with the key `shop`, on its own connection, whose body is still to be sent.
+  ///
+  /// - Parameter fields: separated by line breaks.
+  func begin(_ fields: String) throws -> RawClient {
+    let client = try RawClient(port: port)
+    client.send(
+      "POST /v1/notifications HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer shop\r\nConnection: close\r\n"
+        + "\(fields)\r\n\r\n")
+    return client
   }
 
   func requests(_ count: Int) throws -> [ReadRecord] {

@@ -48,19 +48,18 @@ import Testing
       value: String(decoding: campaign.value, as: UTF8.self))
   }
 
-  /// An API with a database that has these campaigns.
   private static func fixture(
     _ campaigns: [CampaignRecord] = [], _ kind: DatabaseKind = .sqlite
-  ) throws -> (api: APIFixture, folder: TemporaryFolder) {
+  ) throws -> APIFixture {
     let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try ScheduleStore(TokenStore(location, now: 0))
     try store.put(1, campaigns.map(entry))
     try store.setPosition(1, 2)
-    let api = try APIFixture(["--database", location])
+    let api = try APIFixture(["--database", location], in: folder)
     // It begins by reading what was asked of campaigns.
     #expect(try eventually { try api.send("GET", "campaigns", key: "operator").status == 200 })
-    return (api, folder)
+    return api
   }
 
   private static func records(_ fixture: APIFixture, _ topic: String, _ count: Int) throws
@@ -70,8 +69,7 @@ import Testing
   }
 
   @Test func `a campaign is started as martlet campaign start does it`() throws {
-    let (fixture, folder) = try Self.fixture()
-    defer { withExtendedLifetime(folder) {} }
+    let fixture = try Self.fixture()
     let before = WallClock.milliseconds()
     let body = Self.body(
       "spring-sale",
@@ -93,8 +91,7 @@ import Testing
     _ kind: DatabaseKind
   ) throws {
     let other = try Self.campaign("other", app: "com.example.news", .done)
-    let (fixture, folder) = try Self.fixture([try Self.campaign("sale"), other], kind)
-    defer { withExtendedLifetime(folder) {} }
+    let fixture = try Self.fixture([try Self.campaign("sale"), other], kind)
     let answer = try fixture.send("GET", "campaigns/sale", key: "pacer")
     #expect(answer.status == 200 && !answer.text.contains("abcd"), "\(answer)")
     let sale = try APIFixture.json(answer.text)
@@ -117,8 +114,7 @@ import Testing
   }
 
   @Test func `a campaign is paused, resumed and cancelled as martlet campaign does it`() throws {
-    let (fixture, folder) = try Self.fixture([try Self.campaign("sale")])
-    defer { withExtendedLifetime(folder) {} }
+    let fixture = try Self.fixture([try Self.campaign("sale")])
     func change(_ method: String, _ path: String) throws -> Int {
       try fixture.send(method, "campaigns/sale\(path)", key: "pacer").status
     }
@@ -149,13 +145,23 @@ import Testing
     #expect(try change("DELETE", "") == 202)
   }
 
+  @Test func `a campaign that a host whose clock is ahead has started can be cancelled`() throws {
+    var campaign = try Self.campaign("sale")
+    campaign.at += 60_000
+    let (fixture, folder) = try Self.fixture([campaign])
+    defer { withExtendedLifetime(folder) {} }
+    #expect(try fixture.send("DELETE", "campaigns/sale", key: "pacer").status == 202)
+    let record = try #require(try Self.records(fixture, "controls", 1).first)
+    let control = Array((record.value ?? "").utf8).withUnsafeBytes { ControlRecord.campaign($0) }
+    #expect(control?.at == campaign.at)
+  }
+
   @Test func `what a name is already used for is a conflict`() throws {
     let known = [
       try Self.campaign("sale"), try Self.campaign("over", .stopped),
       try Self.campaign("gone", .cancelled), try Self.campaign("other", app: "com.example.news"),
     ]
-    let (fixture, folder) = try Self.fixture(known)
-    defer { withExtendedLifetime(folder) {} }
+    let fixture = try Self.fixture(known)
     for name in ["sale", "over"] {
       let answer = try fixture.send("POST", "campaigns", Self.body(name), key: "pacer")
       #expect(answer.status == 409 && answer.text.contains("key old"), "\(answer)")
@@ -179,8 +185,7 @@ import Testing
     let known = [
       try Self.campaign("sale"), try Self.campaign("sale", app: "com.example.news", .done),
     ]
-    let (fixture, folder) = try Self.fixture(known)
-    defer { withExtendedLifetime(folder) {} }
+    let fixture = try Self.fixture(known)
     func answer(_ query: String, key: String, _ method: String = "GET") throws -> (Int, JSONValue) {
       let answer = try fixture.send(method, "campaigns/sale\(query)", key: key)
       return (answer.status, try APIFixture.json(answer.text))
@@ -200,8 +205,7 @@ import Testing
   }
 
   @Test func `a pace beyond the app's quota is refused, and another app's is not`() throws {
-    let (fixture, folder) = try Self.fixture()
-    defer { withExtendedLifetime(folder) {} }
+    let fixture = try Self.fixture()
     let producer = try KafkaProducer(fixture.kafka.configuration)
     defer { producer.close() }
     let topic = try producer.topic(known: fixture.kafka.name("controls"))
@@ -231,8 +235,7 @@ import Testing
   }
 
   @Test func `a key needs the right to campaigns, and the app`() throws {
-    let (fixture, folder) = try Self.fixture([try Self.campaign("sale")])
-    defer { withExtendedLifetime(folder) {} }
+    let fixture = try Self.fixture([try Self.campaign("sale")])
     for (method, path) in [
       ("GET", ""), ("POST", ""), ("GET", "/sale"), ("DELETE", "/sale"), ("POST", "/sale/pause"),
       ("POST", "/sale/resume"),
@@ -252,8 +255,7 @@ import Testing
   }
 
   @Test func `refusals name what is wrong`() throws {
-    let (fixture, folder) = try Self.fixture()
-    defer { withExtendedLifetime(folder) {} }
+    let fixture = try Self.fixture()
     func answer(
       _ body: String?, _ method: String = "POST", _ path: String = "",
       type: String = "application/json"

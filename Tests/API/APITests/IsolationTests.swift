@@ -217,10 +217,8 @@ import Testing
     // Longer bodies would be given up when they are too many, and leave room again.
     let part = String(repeating: " ", count: 60_000)
     let open = try (0..<40).map { _ in
-      let client = try RawClient(port: limited.port)
-      client.send(
-        "POST /v1/notifications HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer shop\r\n"
-          + "Content-Length: 70000\r\n\r\n" + part)
+      let client = try limited.begin("Content-Length: 70000")
+      client.send(part)
       return client
     }
     expectEventually {

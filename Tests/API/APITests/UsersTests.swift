@@ -14,6 +14,8 @@ import Testing
 
 /// What is known of a user, and its removal.
 @Suite(.onOwnThread) struct UsersTests {
+  private let folder = TemporaryFolder()
+
   private static let shop = "com.example.shop"
 
   private static func device(_ number: Int, app: String = shop) -> DeviceKey {
@@ -38,7 +40,6 @@ import Testing
   func `a user's devices are told and forgotten, as far as the key's apps go`(
     kind: DatabaseKind
   ) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     try Self.put(
@@ -89,7 +90,6 @@ import Testing
 
   @Test func `of a user with very many devices a thousand are told and forgotten at a time`() throws
   {
-    let folder = TemporaryFolder()
     let location = folder.file("tokens.db")
     let store = try TokenStore(location, now: 1)
     try Self.put(store, (0..<1_001).map { (Self.device($0), "ann") })
@@ -105,14 +105,14 @@ import Testing
   }
 
   @Test func `devices that Kafka does not acknowledge are not said to be forgotten`() throws {
-    let folder = TemporaryFolder()
     let location = folder.file("tokens.db")
     try Self.put(
       try TokenStore(location, now: 1), [(Self.device(1), "ann"), (Self.device(2), "ann")])
     let fixture = try APIFixture(["--database", location], embedded: true) {
       $0.ackTimeoutMilliseconds = 300
     }
-    #expect(try fixture.send("DELETE", "users/ann").status == 202)
+    // A busy machine may take longer than that.
+    try expectEventually { try fixture.send("DELETE", "users/ann").status == 202 }
     try #require(fixture.kafka.broker).setDown()
     #expect(try fixture.send("DELETE", "users/ann").status == 503)
   }

@@ -20,7 +20,6 @@ import Testing
     return try #require(pushes.first)
   }
 
-  /// The body that these members make.
   private func body(_ members: String) throws -> JSONValue { try push(members).body }
 
   // MARK: Each example of gorush's documentation

@@ -29,7 +29,7 @@ extension ChaosRig {
 
   private func end(_ name: String, _ signal: Int32, _ ending: Int32) throws {
     // Its restart after the last fault may still be pending.
-    let runs = try pump(until: { isRunning(name) }, within: 20_000)
+    let runs = try pump(until: { isRunning(name) }, within: 60_000)
     guard runs, pipeline.processes.signal(name, signal) else {
       return problem("\(name) does not run")
     }
@@ -72,8 +72,10 @@ extension ChaosRig {
     logText(name).split(separator: "\n").count { $0.contains(event.rawValue) }
   }
 
-  /// Stops a process for good; it must exit cleanly.
+  /// Stops a process for good; it must exit cleanly. One that was killed is restarted before.
   func stopForGood(_ name: String) throws {
+    let runs = try pump(until: { isRunning(name) }, within: 60_000)
+    guard runs else { return problem("\(name) does not run") }
     expectedEndings[name, default: []].append(0)
     let states = pipeline.processes
     // The tree waits for the end, while the load must go on.

@@ -37,7 +37,7 @@ final class ChaosRig {
   private var brokerControl = ""
   private let hasStragglers: Bool
   private let mayWaitLong: Bool
-  private let http = HTTPClient(timeoutMilliseconds: 5_000)
+  private let http = HTTPClient(timeoutMilliseconds: 30_000)
   private var gateway: DemoGateway!
   /// The exit statuses that each process must have had so far, in order.
   var expectedEndings: [String: [Int32]] = [:]
@@ -253,7 +253,7 @@ final class ChaosRig {
           + " notifications and \(readers.openRecords(auditor)) records are still open")
     }
     // The last to arrive: dead letters of malformed records, and feedback's results for the gateway's responses.
-    _ = try pump(until: { auditor.undigested.isEmpty }, within: 10_000)
+    _ = try pump(until: { auditor.undigested.isEmpty }, within: 60_000)
     try awaitDatabase()
     try pump(500)
   }
@@ -295,8 +295,8 @@ final class ChaosRig {
 
   /// Waits for the restart of a killed gateway, which is delayed by a growing back-off.
   func awaitGateway() throws {
-    let isUp = try pump(until: { gateway.answers }, within: 30_000)
-    if !isUp { problem("the gateway did not come back within 30 s") }
+    let isUp = try pump(until: { gateway.answers }, within: 60_000)
+    if !isUp { problem("the gateway did not come back within 60 s") }
   }
 
   /// Reads what the gateway has recorded since the last call.

@@ -55,8 +55,8 @@ final class FeedbackHosts {
       rig.auditor.registeredAgain(device)
     }
     unregistered.removeFirst(min(count, unregistered.count))
-    guard producer.flush(timeoutMilliseconds: 20_000) else {
-      throw ServiceFailure("Kafka did not take the registrations within 20 s")
+    guard producer.flush(timeoutMilliseconds: 60_000) else {
+      throw ServiceFailure("Kafka did not take the registrations within 60 s")
     }
   }
 
@@ -122,10 +122,10 @@ final class FeedbackHosts {
       until: {
         differences = (try? tables.databaseDifferences(disk)) ?? ["cannot be read"]
         return differences.isEmpty
-      }, within: 30_000)
+      }, within: 120_000)
     guard !isSame else { return }
     let name = disk.split(separator: "/").last ?? ""
-    rig.problem("\(name) is not what the topic says, 30 s after its host got everything")
+    rig.problem("\(name) is not what the topic says, two minutes after its host got everything")
     for text in differences.prefix(5) { rig.problem("  \(text)") }
   }
 }

@@ -21,7 +21,7 @@ final class OffsetCheckpoint {
   init(_ kafka: KafkaConfiguration, _ names: TopicNames) throws {
     admin = try KafkaAdmin(kafka)
     self.names = names
-    let counts = try admin.partitionCounts(timeoutMilliseconds: 10_000)
+    let counts = try admin.partitionCounts(timeoutMilliseconds: 30_000)
     requests = (0..<Int32(counts[names.requests] ?? 0)).map {
       TopicPartition(topic: names.requests, partition: $0)
     }
@@ -78,9 +78,9 @@ final class OffsetCheckpoint {
     for (reader, partitions) in [
       (ReaderGroup.sender, readers.lanePartitions), (ReaderGroup.ingest, requests),
     ] {
-      let marks = try admin.watermarks(partitions, timeoutMilliseconds: 10_000)
+      let marks = try admin.watermarks(partitions, timeoutMilliseconds: 30_000)
       let offsets = try admin.groupOffsets(
-        names.group(reader), partitions, timeoutMilliseconds: 10_000)
+        names.group(reader), partitions, timeoutMilliseconds: 30_000)
       let committed = Dictionary(
         offsets.map { ($0.partition, $0.offset) }, uniquingKeysWith: { first, _ in first })
       for (partition, mark) in zip(partitions, marks) where mark.high > mark.low {

@@ -186,8 +186,8 @@ final class HostileWriter {
   }
 
   private func flush() throws {
-    guard producer.flush(timeoutMilliseconds: 20_000) else {
-      throw ServiceFailure("Kafka did not take hostile records within 20 s")
+    guard producer.flush(timeoutMilliseconds: 60_000) else {
+      throw ServiceFailure("Kafka did not take hostile records within 60 s")
     }
     for delivery in producer.drainDeliveries() {
       if let error = delivery.refused { throw error }

@@ -71,8 +71,8 @@ final class PoisonWriter {
       }
     }
     rig.countFault("\(nextTag - 1) records of poison so far")
-    guard producer.flush(timeoutMilliseconds: 20_000) else {
-      throw ServiceFailure("the broker did not take the poison within 20 s")
+    guard producer.flush(timeoutMilliseconds: 60_000) else {
+      throw ServiceFailure("the broker did not take the poison within 60 s")
     }
     for delivery in producer.drainDeliveries() {
       if let error = delivery.refused { throw error }

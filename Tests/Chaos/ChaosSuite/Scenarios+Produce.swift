@@ -20,8 +20,8 @@ extension Scenario {
         try rig.pump(1_500)
         // The load is not part of the pipeline: its own requests must not be rejected.
         rig.load.isPaused = true
-        let isQuiet = try rig.pump(until: { rig.load.isSettled }, within: 20_000)
-        if !isQuiet { rig.problem("Kafka did not answer for the load's requests within 20 s") }
+        let isQuiet = try rig.pump(until: { rig.load.isSettled }, within: 60_000)
+        if !isQuiet { rig.problem("Kafka did not answer for the load's requests within 60 s") }
         let error = errors[turn % errors.count]
         rig.countFault("produce: \(error)")
         let receipts = JSONValue.string(rig.place.names.receipts)

@@ -20,7 +20,7 @@ extension Scenario {
         let mark = rig.mark()
         try rig.kill("sender-1")
         // The process tree waits up to 10 s before it restarts a process that keeps dying.
-        guard try rig.pump(until: { rig.isRunning("sender-1") }, within: 20_000) else {
+        guard try rig.pump(until: { rig.isRunning("sender-1") }, within: 60_000) else {
           return rig.problem("sender-1 was not started again")
         }
         // With the same name, it gets its partitions back without waiting for the old session to expire.

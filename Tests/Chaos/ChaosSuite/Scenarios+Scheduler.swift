@@ -71,7 +71,7 @@ extension Scenario {
       try rig.pump(between: 500, and: 3_000)
       try rig.awaitRecovery(of: mark)
     }
-    if names.count > 1 { try leave(rig, names.removeLast()) }
+    if names.count > 1 { try rig.stopForGood(names.removeLast()) }
     try load.finish(rig)
     try campaigns.finish(rig)
   }
@@ -86,12 +86,6 @@ extension Scenario {
     return name
   }
 
-  /// Stops a scheduler for good; a killed one is restarted before.
-  private static func leave(_ rig: ChaosRig, _ name: String) throws {
-    _ = try rig.pump(until: { rig.isRunning(name) }, within: 20_000)
-    try rig.stopForGood(name)
-  }
-
   private static func disturb(_ rig: ChaosRig, _ names: inout [String], _ turn: Int) throws {
     let name = rig.random.pick(names)
     switch turn % 3 {
@@ -102,7 +96,7 @@ extension Scenario {
     case 1: try rig.kill(name)
     default:
       rig.countFault("\(names[1]) leaves")
-      try leave(rig, names.removeLast())
+      try rig.stopForGood(names.removeLast())
     }
   }
 

@@ -25,7 +25,7 @@ struct TableAudit {
     let tail = try KafkaTail(kafka, topic: topic, from: .beginning)
     defer { tail.close() }
     var batch = KafkaBatch(capacity: 500)
-    let deadline = MonotonicClock.milliseconds() + 20_000
+    let deadline = MonotonicClock.milliseconds() + 120_000
     var count = 1
     while count > 0 || !tail.isCaughtUp {
       guard MonotonicClock.milliseconds() < deadline else {

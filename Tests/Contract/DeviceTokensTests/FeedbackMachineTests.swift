@@ -158,4 +158,17 @@ import Testing
     machine.reads(0)
     #expect(!machine.isConfirming)
   }
+
+  @Test func `what a batch under way leaves unread is not taken`() {
+    var machine = Machine(records: 100, atOnce: 10)
+    machine.begin([0], now: 0)
+    machine.takes(now: 5)
+    #expect(machine.next(now: 0, isVerified: true, outstanding: 0) == .verify)
+    #expect(machine.next(now: 0, isVerified: true, outstanding: 0) == .judge)
+    machine.takes(now: 9)
+    #expect(machine.takenUntil == 5)
+    machine.outdated()
+    machine.takes(now: 9)
+    #expect(machine.takenUntil == 9)
+  }
 }

@@ -26,6 +26,16 @@ import Testing
     #"{"campaign":"\#(name)","request":\#(request),"audience":\#(audience)\#(more)}"#
   }
 
+  @Test func `a control is not older than its campaign, whatever the clocks`() throws {
+    let campaign = try Self.read(Self.json(), at: 1_795_000_000_000)
+    for now in [campaign.at - 60_000, campaign.at + 60_000] {
+      let author = campaign.author(now: now, by: "ann", reason: nil)
+      let value = ControlRecord.value(.init(key: "cancelled", value: .bool(true)), by: author)
+      let control = value.withUnsafeBytes { ControlRecord.campaign($0) }
+      #expect(control?.at == max(campaign.at, now))
+    }
+  }
+
   @Test func `a campaign is written and read back`() throws {
     var campaign = try Self.read(
       Self.json(

@@ -25,13 +25,13 @@ import Testing
         _ = producer.produce(output, key: value, value: value, tag: 0)
       }
     }
-    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    #expect(producer.flush(timeoutMilliseconds: 30_000))
   }
 
   private func marks(_ topic: String, _ bootstrap: String) throws -> Int64 {
     let admin = try KafkaAdmin(configuration(bootstrap))
     defer { admin.close() }
-    return try admin.watermarks(.init(topic: topic, partition: 0), timeoutMilliseconds: 10_000).high
+    return try admin.watermarks(.init(topic: topic, partition: 0), timeoutMilliseconds: 30_000).high
   }
 
   private func read(_ count: Int, _ topic: String, _ bootstrap: String) throws -> [Int64] {
@@ -138,20 +138,20 @@ import Testing
     _ = tail.poll(into: &batch, timeoutMilliseconds: 500)
     try produce(1, to: "things", broker.bootstrap)
     let began = MonotonicClock.milliseconds()
-    while batch.count == 0, MonotonicClock.milliseconds() < began + 20_000 {
+    while batch.count == 0, MonotonicClock.milliseconds() < began + 50_000 {
       _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
     }
-    #expect(batch.count == 1 && MonotonicClock.milliseconds() < began + 10_000)
+    #expect(batch.count == 1 && MonotonicClock.milliseconds() < began + 40_000)
     batch.release()
   }
 
-  /// A connection without a client library; answers are awaited for five seconds.
+  /// A connection without a client library; answers, and the end of the connection, are awaited for a minute.
   private struct RawConnection: ~Copyable {
     let descriptor: Int32
 
     init(_ bootstrap: String) throws {
       descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-      var patience = timeval(tv_sec: 5, tv_usec: 0)
+      var patience = timeval(tv_sec: 60, tv_usec: 0)
       setsockopt(
         descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
       var address = sockaddr_in()
@@ -176,7 +176,9 @@ import Testing
     /// The next answer; nil when the connection was closed.
     func answer() -> [UInt8]? {
       var size = [UInt8](repeating: 0, count: 4)
-      guard recv(descriptor, &size, 4, Int32(MSG_WAITALL)) == 4 else { return nil }
+      let read = recv(descriptor, &size, 4, Int32(MSG_WAITALL))
+      if read < 0, errno == EAGAIN { Issue.record("neither an answer nor the end") }
+      guard read == 4 else { return nil }
       let count = size.reduce(0) { $0 << 8 | Int($1) }
       var bytes = [UInt8](repeating: 0, count: count)
       guard recv(descriptor, &bytes, count, Int32(MSG_WAITALL)) == count else { return nil }
@@ -236,14 +238,14 @@ import Testing
       ]
       return all
     }
-    func high(_ user: KafkaConfiguration) throws -> Int64 {
+    func high(_ user: KafkaConfiguration, within milliseconds: Int32 = 3_000) throws -> Int64 {
       let admin = try KafkaAdmin(user)
       defer { admin.close() }
       return try admin.watermarks(
-        .init(topic: "things", partition: 0), timeoutMilliseconds: 3_000
+        .init(topic: "things", partition: 0), timeoutMilliseconds: milliseconds
       ).high
     }
-    #expect(try high(properties("ann", "secret")) == 0)
+    #expect(try high(properties("ann", "secret"), within: 30_000) == 0)
     #expect(throws: KafkaError.self) { try high(properties("bob", "word")) }
     #expect(throws: KafkaError.self) { try high(properties("ann", "word")) }
     #expect(throws: KafkaError.self) { try high(configuration(broker.bootstrap)) }

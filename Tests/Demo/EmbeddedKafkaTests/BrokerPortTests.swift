@@ -17,9 +17,9 @@ import Testing
       // What it says of itself is right as well: the client goes on where the metadata says.
       let configuration = KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "test")
       let admin = try KafkaAdmin(configuration)
-      #expect(try admin.partitionCounts(timeoutMilliseconds: 10_000)["things"] == 2)
+      #expect(try admin.partitionCounts(timeoutMilliseconds: 30_000)["things"] == 2)
       let marks = try admin.watermarks(
-        TopicPartition(topic: "things", partition: 1), timeoutMilliseconds: 10_000)
+        TopicPartition(topic: "things", partition: 1), timeoutMilliseconds: 30_000)
       #expect(marks.high == 0)
       let error = #expect(throws: KafkaError.self) { _ = try EmbeddedBroker(port: port) }
       #expect(error?.message.contains("cannot bind 127.0.0.1:\(port)") == true)
@@ -67,7 +67,7 @@ import Testing
     child.join()
     let configuration = KafkaConfiguration(bootstrap: broker!.bootstrap, clientID: "test")
     let admin = try KafkaAdmin(configuration)
-    #expect(try admin.partitionCounts(timeoutMilliseconds: 10_000)["things"] == 2)
+    #expect(try admin.partitionCounts(timeoutMilliseconds: 30_000)["things"] == 2)
     admin.close()
   }
 }

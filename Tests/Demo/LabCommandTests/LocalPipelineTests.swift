@@ -96,7 +96,7 @@ import Testing
 
   @Test func `a port is one pipeline's until that ends`() throws {
     // Nobody listens on a port that is claimed: any will do.
-    let port = UInt16.random(in: 20_000..<30_000)
+    let port = UInt16.random(in: 33_000..<60_000)
     do {
       let claim = try #require(PortClaim.take(port))
       #expect(PortClaim.take(port) == nil)
@@ -104,6 +104,13 @@ import Testing
       withExtendedLifetime(claim) {}
     }
     #expect(PortClaim.take(port) != nil)
+  }
+
+  @Test func `ports that a pipeline has found are claimed before its processes listen`() throws {
+    let run = try FreePorts.claim(3)
+    #expect(run.claims.count == 3)
+    for offset: UInt16 in 0..<3 { #expect(PortClaim.take(run.first + offset) == nil) }
+    withExtendedLifetime(run) {}
   }
 }
 

@@ -64,7 +64,7 @@ final class FeedbackFixture {
       let result = producer.produce(topic, key: key, value: value, tag: 0)
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
-    guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
+    guard producer.flush(timeoutMilliseconds: 30_000) else { throw KafkaFixtureTimeout() }
     _ = producer.drainDeliveries()
   }
 
@@ -100,7 +100,7 @@ final class FeedbackFixture {
   /// Invalid tokens in the database, once there are this many (or the time is up).
   func invalid(atLeast count: Int) -> [InvalidDevice] {
     var devices: [InvalidDevice] = []
-    _ = eventually(withinMilliseconds: 20_000) {
+    _ = eventually {
       devices = (try? TokenStoreReader(database).invalidDevices()) ?? []
       return devices.count >= count
     }

@@ -34,7 +34,7 @@ import Testing
         if value == nil { invalid.remove(text) } else { invalid.insert(text) }
       }
     }
-    expectEventually(withinMilliseconds: 20_000) {
+    expectEventually {
       follow()
       return invalid.count == 9
     }
@@ -42,7 +42,7 @@ import Testing
     for device in devices {
       let start = MonotonicClock.milliseconds()
       try fixture.send([DeviceRecord(device: device, event: .registered(at: 5_000))])
-      expectEventually(withinMilliseconds: 30_000) {
+      expectEventually {
         follow()
         return !invalid.contains(device.description)
       }

@@ -7,11 +7,11 @@ import EventLoop
 import Kafka
 import Records
 import ServiceKit
-import Store
 import TestSupport
 import Testing
 
 @testable import Feedback
+@testable import Store
 
 /// What the database says of itself while its topics are read, and what is in it meanwhile.
 @Suite(.serialized) struct FeedbackRebuildTests {
@@ -44,7 +44,7 @@ import Testing
   private func made(_ fixture: Fixture, age: Int64) throws {
     try register(fixture, 0..<Self.count)
     let service = try fixture.start()
-    #expect(eventually(withinMilliseconds: 30_000) { isComplete(fixture) })
+    #expect(eventually { isComplete(fixture) })
     service.stop()
     #expect(try TokenStoreReader(fixture.database).deviceCount() == Self.count)
     try TokenStore(fixture.database, now: 1).setComplete(at: WallClock.milliseconds() - age)
@@ -61,9 +61,9 @@ import Testing
     broker.inject(Array(repeating: .notLeader, count: 100_000), into: .listOffsets)
     let service = try fixture.start()
     defer { service.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { !isComplete(fixture) })
+    #expect(eventually { !isComplete(fixture) })
     broker.clearFaults(of: .listOffsets)
-    #expect(eventually(withinMilliseconds: 20_000) { isComplete(fixture) })
+    #expect(eventually { isComplete(fixture) })
     #expect(service.counter("restores") == 0)
     #expect(try TokenStoreReader(fixture.database).deviceCounts().registered == Self.count + 500)
   }
@@ -82,7 +82,7 @@ import Testing
     try store.put(ghost, DeviceState(presence: .registered(at: 1)))
     broker.inject(Array(repeating: .notLeader, count: 100_000), into: .listOffsets)
     var service = try fixture.start()
-    #expect(eventually(withinMilliseconds: 20_000) { service.counter("restores") == 1 })
+    #expect(eventually { service.counter("restores") == 1 })
     letPass(milliseconds: 300)
     #expect(!isComplete(fixture))
     #expect(try TokenStoreReader(fixture.database).deviceCount() == Self.count + 1)
@@ -93,7 +93,7 @@ import Testing
     #expect(!isComplete(fixture))
     #expect(try TokenStoreReader(fixture.database).deviceCount() == Self.count + 1)
     broker.clearFaults(of: .listOffsets)
-    #expect(eventually(withinMilliseconds: 20_000) { isComplete(fixture) })
+    #expect(eventually { isComplete(fixture) })
     #expect(service.counter("restores") == 0, "it goes on where it was")
     let reader = try TokenStoreReader(fixture.database)
     #expect(try reader.deviceCounts() == DeviceCounts(registered: Self.count))
@@ -108,15 +108,15 @@ import Testing
     let location = try server.newDatabase("tokens")
     let service = try fixture.start(database: location)
     defer { service.stop() }
-    expectEventually(withinMilliseconds: 20_000) {
+    expectEventually {
       (try? TokenStoreReader(location).state()) == .complete(generation: 2)
     }
     #expect(obstacle(service, "database") == nil)
     try server.setReadOnly(true)
-    expectEventually(withinMilliseconds: 10_000) {
+    expectEventually {
       obstacle(service, "database")?.contains("default_transaction_read_only") == true
     }
     try server.setReadOnly(false)
-    #expect(eventually(withinMilliseconds: 15_000) { obstacle(service, "database") == nil })
+    #expect(eventually { obstacle(service, "database") == nil })
   }
 }

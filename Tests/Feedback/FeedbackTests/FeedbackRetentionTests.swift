@@ -31,7 +31,7 @@ import Testing
     let service = try fixture.start()
     defer { service.stop() }
     let left = count + 1 - low
-    #expect(eventually(withinMilliseconds: 20_000) { service.counter("feedback") == left })
+    #expect(eventually { service.counter("feedback") == left })
     #expect(eventually { service.counter("lost_to_retention") == low - 1 })
     #expect(service.counter("lost_to_retention") == low - 1)
     #expect(fixture.invalid(atLeast: 10).count == 10)

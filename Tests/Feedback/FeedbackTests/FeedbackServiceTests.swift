@@ -43,7 +43,7 @@ import Testing
     }
     let service = try fixture.start()
     defer { service.stop() }
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       try fixture.committed(fixture.names.feedback, partitions: 1) == 2
         && fixture.committed(fixture.names.devices, partitions: 1) == 1
     }
@@ -62,7 +62,7 @@ import Testing
           device: Fixture.device(number), event: .registered(at: 1_000),
           details: DeviceDetails(timeZone: zone))
       })
-    #expect(eventually(withinMilliseconds: 20_000) { service.counter("devices") == 5 })
+    #expect(eventually { service.counter("devices") == 5 })
     #expect(service.counter("unknown_zones") == 3)
   }
 
@@ -78,7 +78,7 @@ import Testing
       DeviceRecord(device: kept, event: .registered(at: 1_001)),
       DeviceRecord(device: invalid, event: .registered(at: 1_000)),
     ])
-    #expect(eventually(withinMilliseconds: 20_000) { service.counter("devices") == 2 })
+    #expect(eventually { service.counter("devices") == 2 })
     try fixture.send([kept, invalid, revived].map { Fixture.feedback($0) })
     #expect(eventually { service.counter("feedback") == 3 })
     #expect(service.counter("kept") == 1)
@@ -100,14 +100,14 @@ import Testing
     let ann = DeviceDetails(user: "ann")
     try fixture.send(
       [gone, other].map { DeviceRecord(device: $0, event: .registered(at: 500), details: ann) })
-    #expect(eventually(withinMilliseconds: 20_000) { service.counter("devices") == 2 })
+    #expect(eventually { service.counter("devices") == 2 })
     try fixture.send([gone, other].map { Fixture.feedback($0) })
     #expect(fixture.invalid(atLeast: 2).count == 2)
     try fixture.produce(fixture.names.devices, [(gone.bytes, nil), (Array("?".utf8), nil)])
-    #expect(eventually(withinMilliseconds: 20_000) { service.counter("forgotten") == 2 })
+    #expect(eventually { service.counter("forgotten") == 2 })
     let reader = try TokenStoreReader(fixture.database)
     #expect(
-      try eventually(withinMilliseconds: 20_000) { try reader.devices(token: gone.token).isEmpty },
+      try eventually { try reader.devices(token: gone.token).isEmpty },
       "neither a registration nor a mark nor a history")
     #expect(try reader.devices(ofUser: "ann").map(\.device.token) == [other.token])
     #expect(try fixture.published(keys: 2)[gone.description] == .some(nil), "a tombstone")
@@ -124,8 +124,8 @@ import Testing
     try fixture.send([Fixture.feedback(device, timestamp: now + 60_000, sentAt: now + 3_600_000)])
     let service = try fixture.start()
     defer { service.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { service.counter("feedback") == 1 })
-    #expect(eventually(withinMilliseconds: 20_000) { service.counter("forgotten") == 1 })
+    #expect(eventually { service.counter("feedback") == 1 })
+    #expect(eventually { service.counter("forgotten") == 1 })
     #expect(fixture.invalid(atLeast: 1).count == 1)
   }
 
@@ -186,7 +186,7 @@ import Testing
     try lock.transaction { () throws(StoreError) in
       let isSent = (try? fixture.send((2...50).map { Fixture.feedback(Fixture.device($0)) })) != nil
       #expect(isSent)
-      #expect(eventually(withinMilliseconds: 20_000) { service.counter("database_retries") > 0 })
+      #expect(eventually { service.counter("database_retries") > 0 })
       letPass(milliseconds: 500)
       let committed = try? fixture.committed(fixture.names.feedback)
       #expect(committed == 1, "nothing is committed that the database does not have")
@@ -224,7 +224,7 @@ import Testing
     let devices = (1...60).map { Fixture.device($0) }
     try fixture.send(devices.map { DeviceRecord(device: $0, event: .registered(at: 5_000)) })
     try fixture.send(devices.map { Fixture.feedback($0) })
-    try expectEventually(withinMilliseconds: 30_000) {
+    try expectEventually {
       let read = try fixture.committed(fixture.names.feedback, partitions: 3)
       let registered = try fixture.committed(fixture.names.devices, partitions: 3)
       return read == 60 && registered == 60

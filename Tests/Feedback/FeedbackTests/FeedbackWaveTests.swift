@@ -203,6 +203,14 @@ import Testing
     #expect(again.alarms.count == 1, "a wave of another day is a wave of its own")
   }
 
+  @Test func `the evidence is looked at once an hour, also after the clock was set back`() {
+    let clock = WaveClock()
+    #expect(clock.isDue(Self.first) && !clock.isDue(Self.first + Self.hour - 1))
+    #expect(clock.isDue(Self.first + Self.hour) && !clock.isDue(Self.first + Self.hour))
+    let back = Self.first - 5 * Self.hour
+    #expect(clock.isDue(back) && !clock.isDue(back + 1) && clock.isDue(back + Self.hour))
+  }
+
   /// 2 % of an app's devices after a long silence; a tenth of the others registers within a day.
   @Test(arguments: DatabaseKind.allCases)
   func `an honest harvest is believed when its devices show no life, forged answers are not`(

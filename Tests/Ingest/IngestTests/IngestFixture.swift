@@ -59,7 +59,7 @@ final class IngestFixture {
       }
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
-    guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
+    guard producer.flush(timeoutMilliseconds: 30_000) else { throw KafkaFixtureTimeout() }
     let deliveries = producer.drainDeliveries()
     if let error = deliveries.lazy.compactMap(\.refused).first { throw error }
   }
@@ -73,13 +73,13 @@ final class IngestFixture {
     settings.kafka = kafka.configuration
     settings.kafka.producer += properties
     let ready = settings
-    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
+    return try RunningService(context) { context throws(ServiceFailure) in
       try IngestService.run(ready, context)
     }
   }
 
   func read(_ topic: String, count: Int) throws -> [ReadRecord] {
-    try kafka.read(topic, count: count, timeoutMilliseconds: 20_000)
+    try kafka.read(topic, count: count, timeoutMilliseconds: 30_000)
   }
 
   /// Everything that is on a topic.
@@ -88,7 +88,7 @@ final class IngestFixture {
   func receipts(count: Int) throws -> [Receipt] {
     let parser = JSONParser()
     var receipts: [Receipt] = []
-    _ = try eventually(withinMilliseconds: 20_000) {
+    _ = try eventually {
       receipts = []
       for record in try readAll(names.receipts) {
         try Array((record.value ?? "").utf8).withUnsafeBytes {
@@ -112,7 +112,7 @@ final class IngestFixture {
     let partitions = (0..<Int32(requestPartitions)).map {
       TopicPartition(topic: names.requests, partition: $0)
     }
-    return try admin.groupOffsets(names.group(.ingest), partitions, timeoutMilliseconds: 5_000)
+    return try admin.groupOffsets(names.group(.ingest), partitions, timeoutMilliseconds: 30_000)
       .map(\.offset)
   }
 

@@ -110,7 +110,7 @@ import Testing
     fixture.kafka.broker!.inject(
       [.invalidRecord, .invalidRecord, .invalidRecord, .invalidRecord], into: .produce)
     let second = try fixture.start()
-    #expect(eventually(withinMilliseconds: 30_000) { second.hasEnded })
+    #expect(eventually { second.hasEnded })
     let failure = try #require(second.stop()).description
     #expect(failure.contains("topic \(fixture.kafka.prefix)"), "\(failure)")
     #expect(failure.contains("bytes:") && failure.contains("cleanup.policy"), "\(failure)")

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
-import Diagnosis
 import HTTPClient
 import JSON
 import Records
@@ -9,6 +8,7 @@ import ServiceKit
 import Telemetry
 import Testing
 
+@testable import Diagnosis
 @testable import OperatorCommand
 
 private let token = String(repeating: "Ab", count: 32)

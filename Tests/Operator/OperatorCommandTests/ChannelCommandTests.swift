@@ -268,8 +268,7 @@ private final class ChannelFixture {
 
   @Test(arguments: Reason.allCases)
   func `a refusal of channel management comes with advice`(reason: Reason) {
-    let advice = ChannelAdvice.text(
-      GatewayResponse(status: reason.rule.status, reason: reason))
+    let advice = ChannelAdvice.text(GatewayResponse(status: reason.rule.status, reason: reason))
     #expect(advice.hasSuffix(".") || advice.hasSuffix("?"))
   }
 

@@ -16,12 +16,13 @@ import Testing
 @testable import OperatorCommand
 
 @Suite struct ImportTests {
+  private let folder = TemporaryFolder()
+
   private let token = String(repeating: "ab", count: 32)
 
   private func imported(
     _ content: String, _ fixture: KafkaFixture, _ context: ServiceContext
   ) throws -> ImportResult {
-    let folder = TemporaryFolder()
     let settings = try settings(content, folder, ["--topic-prefix", fixture.prefix])
     let cluster = try KafkaCluster(fixture.configuration, context)
     return try Importer(LineSource(settings.file), cluster, settings, context).run()
@@ -38,7 +39,6 @@ import Testing
   @Test func `a check reads the file without Kafka and counts what an import would refuse`() throws
   {
     let good = #"{"app":"a.b","tokens":["\#(token)","zz"],"payload":{"aps":{"badge":1}}}"#
-    let folder = TemporaryFolder()
     let bad = try settings("\(good)\n\n{}\n", folder, [])
     let found = ImportCommand.check(bad, try ImportCommand.context(["x"]))
     #expect(found.map(\.status) == [.error])
@@ -80,7 +80,6 @@ import Testing
   @Test func `an import that gives up tells the audit what Kafka has`() throws {
     let fixture = try KafkaFixture(topics: [("requests", 1)], embedded: true)
     try fixture.broker?.setLeader(topic: fixture.name("requests"), partition: 0, broker: -1)
-    let folder = TemporaryFolder()
     let context = try ImportCommand.context(["x"])
     let settings = try settings("{}\n{}\n", folder, ["--topic-prefix", fixture.prefix])
     let importer = try Importer(
@@ -108,7 +107,6 @@ import Testing
 
   @Test func `a topic that does not exist is not made`() throws {
     let fixture = try KafkaFixture()
-    let folder = TemporaryFolder()
     try File.write(folder.file("in"), Array("{}\n".utf8))
     let values = try ImportCommand.values([
       folder.file("in"), "--topic-prefix", fixture.prefix, "--kafka",
@@ -119,7 +117,7 @@ import Testing
     }
     #expect(failure?.description.contains("there is no topic \(fixture.name("requests"))") == true)
     let admin = try KafkaAdmin(fixture.configuration)
-    #expect(try admin.partitionCounts(timeoutMilliseconds: 5_000)[fixture.name("requests")] == nil)
+    #expect(try admin.partitionCounts(timeoutMilliseconds: 30_000)[fixture.name("requests")] == nil)
   }
 
   @Test func `a summary for programs says whether it is whole`() throws {

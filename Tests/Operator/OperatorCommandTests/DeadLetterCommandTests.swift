@@ -88,7 +88,7 @@ private final class DeadLetterFixture {
     for topic in [names.requests, names.notifications(.first), names.notifications(.bulk)] {
       counts[String(topic.dropFirst(kafka.prefix.count))] =
         try admin.watermarks(
-          TopicPartition(topic: topic, partition: 0), timeoutMilliseconds: 5_000
+          TopicPartition(topic: topic, partition: 0), timeoutMilliseconds: 30_000
         ).high
     }
     return counts

@@ -13,8 +13,9 @@ import Testing
 @testable import OperatorCommand
 
 @Suite struct KeysAPITests {
+  private let folder = TemporaryFolder()
+
   @Test func `a key is new each time, and the file has its SHA-256 alone`() throws {
-    let folder = TemporaryFolder()
     let file = folder.file("keys.json")
     let keys = (0..<2).map { _ in APIKeyEntry.freshKey() }
     #expect(keys[0] != keys[1])
@@ -35,7 +36,6 @@ import Testing
 
   @Test(arguments: [("90d", 90 * 86_400_000), ("1h", 3_600_000), ("0s", nil)])
   func `a key ends after --expires-in, to the millisecond`(text: String, span: Int64?) throws {
-    let folder = TemporaryFolder()
     let file = folder.file("keys.json")
     let values = try KeysAPICommand.values([
       "shop", "--apps", "com.example.shop", "--expires-in", text, "--file", file,
@@ -55,7 +55,6 @@ import Testing
   }
 
   @Test func `a file keeps its mode, owner and link`() throws {
-    let folder = TemporaryFolder()
     let (file, link) = (folder.file("keys.json"), folder.file("link.json"))
     try File.write(file, Array("[]".utf8), mode: 0o640)
     if geteuid() == 0 { #expect(chown(file, 61_234, 61_235) == 0) }
@@ -72,8 +71,6 @@ import Testing
   }
 
   @Test func `two commands at once lose no entry`() throws {
-    let folder = TemporaryFolder()
-    defer { withExtendedLifetime(folder) {} }
     let file = folder.file("keys.json")
     @Sendable func add(_ owner: String) {
       for number in 0..<50 {
@@ -89,7 +86,6 @@ import Testing
 
   @Test
   func `an existing name and an invalid file are refused and left unchanged`() throws {
-    let folder = TemporaryFolder()
     let file = folder.file("keys.json")
     let entry = APIKeyEntry(name: "team", apps: ["*"])
     try APIKeyEntry.add(entry.json(of: "a"), named: "team", to: file)

@@ -14,7 +14,7 @@ import Testing
     let topic = fixture.name("receipts")
     try fixture.produce(topic, key: "a", value: "1")
     // Nothing that was asked for has arrived when the broker goes away.
-    fixture.broker?.setRoundTrip(milliseconds: 300)
+    fixture.broker?.inject(Array(repeating: .notLeader, count: 10_000), into: .fetch)
     let tail = try KafkaTail(fixture.configuration, topic: topic, from: .beginning)
     defer { tail.close() }
     fixture.broker?.setDown()

@@ -14,23 +14,27 @@ import Testing
 
 /// `martlet schedule cancel`; what `list` reads is tested with the store.
 @Suite struct ScheduleCommandTests {
-  @Test func `cancel writes who has cancelled what`() throws {
+  /// `schedule cancel order:1`, with a topic of its own.
+  private static func cancelling(
+    _ flags: [String] = []
+  ) throws -> (fixture: KafkaFixture, cancel: () throws -> Void) {
     let fixture = try KafkaFixture(topics: [("schedule", 1)])
-    let context = try ScheduleCancelCommand.context([
-      "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
-      fixture.configuration.bootstrap,
-    ])
+    let kafka = ["--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap]
+    let context = try ScheduleCancelCommand.context(["order:1", "--app", "a.b"] + kafka + flags)
     let settings = try ScheduleCancelCommand.settings(context.values)
+    return (fixture, { try ScheduleCancelCommand.run(settings, context) })
+  }
+
+  @Test func `cancel writes who has cancelled what`() throws {
+    let (fixture, cancel) = try Self.cancelling()
     // Nobody knows it: the cancellation is written for one that is on its way, and the command says so.
-    let unknown = #expect(throws: ServiceFailure.self) {
-      try ScheduleCancelCommand.run(settings, context)
-    }
+    let unknown = #expect(throws: ServiceFailure.self) { try cancel() }
     #expect("\(unknown!)".contains("never scheduled"))
     try fixture.produce(
       fixture.name("schedule"), key: "a.b:production:order:1",
       value: "S1\t1895000000000\t1795000000000\t\t\n{}")
-    try ScheduleCancelCommand.run(settings, context)
-    try ScheduleCancelCommand.run(settings, context)
+    try cancel()
+    try cancel()
     let record = try #require(try fixture.read(fixture.name("schedule"), count: 4).last)
     #expect(record.key == "a.b:production:order:1")
     let value = try Array((record.value ?? "").utf8).withUnsafeBytes { try ScheduleRecord($0) }
@@ -39,67 +43,45 @@ import Testing
   }
 
   @Test func `cancel knows the request that has replaced one that was sent`() throws {
-    let fixture = try KafkaFixture(topics: [("schedule", 1)])
-    let context = try ScheduleCancelCommand.context([
-      "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
-      fixture.configuration.bootstrap,
-    ])
-    let settings = try ScheduleCancelCommand.settings(context.values)
+    let (fixture, cancel) = try Self.cancelling()
     let (topic, key) = (fixture.name("schedule"), "a.b:production:order:1")
     let values = [
       "S1\t1790000000000\t1780000000000\t\t\n{}", "S1\t1895000000000\t1795000000000\t\t\n{}",
     ]
     for value in values { try fixture.produce(topic, key: key, value: value) }
     func end(_ value: String) throws {
-      let ends = KafkaHeader(
-        ScheduleRecord.endsHeader, "\(ScheduleRow.identity(of: value.utf8))")
+      let ends = KafkaHeader(ScheduleRecord.endsHeader, "\(ScheduleRow.identity(of: value.utf8))")
       try fixture.produce(topic, key: key, value: nil, headers: [ends])
     }
     try end(values[0])
-    try ScheduleCancelCommand.run(settings, context)
+    try cancel()
     try fixture.produce(topic, key: key, value: values[1])
     try end(values[1])
-    #expect(throws: ServiceFailure.self) { try ScheduleCancelCommand.run(settings, context) }
+    #expect(throws: ServiceFailure.self) { try cancel() }
   }
 
   @Test func `cancel says when it may be too late`() throws {
-    let fixture = try KafkaFixture(topics: [("schedule", 1)])
-    let context = try ScheduleCancelCommand.context([
-      "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
-      fixture.configuration.bootstrap,
-    ])
+    let (fixture, cancel) = try Self.cancelling()
     try fixture.produce(
       fixture.name("schedule"), key: "a.b:production:order:1",
       value: "S1\t1790000000000\t1780000000000\t\t\n{}")
-    let settings = try ScheduleCancelCommand.settings(context.values)
-    let late = #expect(throws: ServiceFailure.self) {
-      try ScheduleCancelCommand.run(settings, context)
-    }
+    let late = #expect(throws: ServiceFailure.self) { try cancel() }
     #expect("\(late!)".contains("may have been sent"))
     let record = try #require(try fixture.read(fixture.name("schedule"), count: 2).last)
     #expect(record.value?.hasPrefix("C1\t") == true)
   }
 
   @Test func `cancel does not ask a database that the schedule is being read into`() throws {
-    let fixture = try KafkaFixture(topics: [("schedule", 1)])
     let folder = TemporaryFolder()
     defer { withExtendedLifetime(folder) {} }
     let database = folder.file("schedule.db")
-    let context = try ScheduleCancelCommand.context([
-      "order:1", "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka",
-      fixture.configuration.bootstrap, "--database", database,
-    ])
-    let settings = try ScheduleCancelCommand.settings(context.values)
+    let (fixture, cancel) = try Self.cancelling(["--database", database])
     let store = try ScheduleStore(TokenStore(database, now: 0))
     try store.startOver(0)
-    let early = #expect(throws: ServiceFailure.self) {
-      try ScheduleCancelCommand.run(settings, context)
-    }
+    let early = #expect(throws: ServiceFailure.self) { try cancel() }
     #expect("\(early!)".hasPrefix("nothing was cancelled"), "\(early!)")
     try store.setComplete(0)
-    let unknown = #expect(throws: ServiceFailure.self) {
-      try ScheduleCancelCommand.run(settings, context)
-    }
+    let unknown = #expect(throws: ServiceFailure.self) { try cancel() }
     #expect("\(unknown!)".contains("never scheduled"), "\(unknown!)")
     let record = try #require(try fixture.read(fixture.name("schedule"), count: 1).last)
     #expect(record.offset == 0 && record.value?.hasPrefix("C1\t") == true)

@@ -41,8 +41,7 @@ import Testing
     let aps = push["payload"]?["aps"]
     #expect(aps?["alert"] == ["title": "Order", "body": "Ready"])
     #expect(aps?["badge"]?.int == 0 && aps?["sound"] == "default")
-    #expect(
-      try request(["--user", "ann", "--alert", "x"])["payload"] == ["aps": ["alert": "x"]])
+    #expect(try request(["--user", "ann", "--alert", "x"])["payload"] == ["aps": ["alert": "x"]])
     #expect(
       try request(["--token", token, "--type", "background"])["payload"]
         == ["aps": ["content-available": 1]])
@@ -119,5 +118,16 @@ import Testing
     #expect(try outcome(["--user", "ann"], [none]).hasPrefix("addressed no_device"))
     let expired = #""outcome":"expired","reason":"expiration_passed""#
     #expect(try outcome(["--user", "ann"], [delivered, expired, two]).hasPrefix("expired "))
+  }
+
+  @Test func `a push that ingest or a sender does again counts once, by its outcome`() throws {
+    func of(_ device: Int, _ outcome: String) -> String {
+      #""outcome":"\#(outcome)","apns_id":"00000000-0000-4000-8000-00000000000\#(device)""#
+    }
+    let again = [of(1, "deduplicated"), of(1, "delivered")]
+    #expect(try outcome(["--token", token], again) == "delivered")
+    let two = #""outcome":"addressed","addressed":2"#
+    let all = [two, of(1, "delivered"), of(1, "delivered"), of(2, "expired")]
+    #expect(try outcome(["--user", "ann"], all).hasPrefix("expired "))
   }
 }

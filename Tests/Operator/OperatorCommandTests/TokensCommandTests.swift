@@ -10,11 +10,11 @@ import JSON
 import Kafka
 import Records
 import ServiceKit
-import Store
 import TestSupport
 import Testing
 
 @testable import OperatorCommand
+@testable import Store
 
 @Suite struct TokensImportTests {
   private let folder = TemporaryFolder()
@@ -87,7 +87,7 @@ import Testing
     let context = try TokensImportCommand.context([file, "--app", "a.b", "--progress=false"])
     let output = try TokenProducer(
       KafkaCluster(fixture.configuration, context), TopicNames(prefix: fixture.prefix),
-      standstill: Standstill(noticeable: 500, patience: 3_000))
+      standstill: Standstill(noticeable: 500, patience: 10_000))
     let importer = try TokenImporter(
       LineSource(file), TokensImportCommand.settings(context.values), output, context)
     #expect(throws: ServiceFailure.self) { try importer.run() }

@@ -34,6 +34,8 @@ import Testing
   }
 
   private func spread(_ first: KafkaFixture, _ second: KafkaFixture) -> TopicSpread {
-    TopicSpread(first.configuration, [first, second].map(\.configuration.bootstrap), ["new"])
+    TopicSpread(
+      configuration: first.configuration,
+      brokers: [first, second].map(\.configuration.bootstrap), topics: ["new"])
   }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Kafka
 import Settings
 import Telemetry
 import TestSupport
 import Testing
 
+@testable import Kafka
 @testable import OperatorCommand
 @testable import ServiceKit
 

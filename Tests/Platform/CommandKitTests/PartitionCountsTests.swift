@@ -19,10 +19,11 @@ import Testing
   }
 
   @Test func `topics are named with and without the prefix`() throws {
-    let counts = try counts("notifications=24,push.receipts=3")
+    let counts = try counts("notifications=24,push.receipts=3,feedback=8,devices=5")
     #expect(counts["push.notifications"] == 24)
     #expect(counts["push.receipts"] == 3)
-    #expect(counts["push.requests"] == 12)
+    #expect(counts["push.feedback"] == 8 && counts["push.devices"] == 5)
+    #expect(counts["push.requests"] == 12 && counts["push.invalid-tokens"] == 4)
   }
 
   @Test func `a bare number is for all topics but those that have one partition`() throws {
@@ -38,12 +39,5 @@ import Testing
   ])
   func `what would break the pipeline is refused`(text: String) {
     #expect(throws: SettingErrors.self) { try counts(text) }
-  }
-
-  @Test func `the topics about device tokens may have different counts`() throws {
-    let counts = try counts("feedback=8,devices=5")
-    #expect(counts["push.feedback"] == 8)
-    #expect(counts["push.devices"] == 5)
-    #expect(counts["push.invalid-tokens"] == 4)
   }
 }

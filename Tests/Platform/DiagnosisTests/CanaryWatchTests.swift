@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Diagnosis
 import Testing
+
+@testable import Diagnosis
 
 @Suite struct CanaryWatchTests {
   private var watch = CanaryWatch(interval: 60_000, timeout: 10_000, now: 1_000)

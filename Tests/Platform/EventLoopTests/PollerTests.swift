@@ -39,7 +39,7 @@ nonisolated(unsafe) private var pipeOfHandler: Int32 = -1
         return nil
       }, argument)
     var events: [ReadyEvent] = []
-    poller.wait(timeoutMilliseconds: 10_000, into: &events)
+    poller.wait(timeoutMilliseconds: 30_000, into: &events)
     pthread_join(sender, nil)
     #expect(events.map(\.token) == [7])
   }

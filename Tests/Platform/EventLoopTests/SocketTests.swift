@@ -15,7 +15,7 @@ import Testing
     let poller = try Poller()
     try poller.add(listener.fd, token: 1, .readable)
     var events: [ReadyEvent] = []
-    poller.wait(timeoutMilliseconds: 5_000, into: &events)
+    poller.wait(timeoutMilliseconds: 30_000, into: &events)
     #expect(events.first?.token == 1)
     let accepted = try listener.accept()
     guard let server = consume accepted else {
@@ -28,13 +28,13 @@ import Testing
     }
     #expect(written == .moved(5))
     try poller.add(server.fd, token: 2, .readable)
-    poller.wait(timeoutMilliseconds: 5_000, into: &events)
+    poller.wait(timeoutMilliseconds: 30_000, into: &events)
     let first = read(server)
     #expect(first.text == "hello")
     let second = read(server)
     #expect(second.transfer == .wouldBlock)
     client.abort()
-    poller.wait(timeoutMilliseconds: 5_000, into: &events)
+    poller.wait(timeoutMilliseconds: 30_000, into: &events)
     #expect(events.first?.hangup == true)
     let third = read(server)
     #expect(third.transfer == .failed(ECONNRESET))
@@ -46,7 +46,7 @@ import Testing
     let poller = try Poller()
     try poller.add(client.fd, token: 1, .writable)
     var events: [ReadyEvent] = []
-    poller.wait(timeoutMilliseconds: 5_000, into: &events)
+    poller.wait(timeoutMilliseconds: 30_000, into: &events)
     let failure = client.failure()
     #expect(failure?.code == ECONNREFUSED)
   }

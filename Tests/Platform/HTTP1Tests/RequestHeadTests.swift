@@ -142,8 +142,7 @@ private func status(_ text: String) -> Int {
 
   @Test func `empty lines before a request are skipped, a whole URL is a target`() throws {
     #expect(try #require(try head("\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n")).method == "GET")
-    let absolute = try #require(
-      try head("GET http://b:81/c?d=e HTTP/1.1\r\nHost: a\r\n\r\n"))
+    let absolute = try #require(try head("GET http://b:81/c?d=e HTTP/1.1\r\nHost: a\r\n\r\n"))
     #expect(absolute.host == "b:81" && absolute.target.path == "/c")
     #expect(try #require(try head("GET HTTP://b HTTP/1.1\r\nHost: a\r\n\r\n")).target.path == "/")
     #expect(status("GET ftp://b/ HTTP/1.1\r\nHost: a\r\n\r\n") == 400)

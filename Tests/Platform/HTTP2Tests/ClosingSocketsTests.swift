@@ -80,7 +80,7 @@ private final class UnreadConnection {
       sockets.turn(now: now)
       #expect(!sockets.isEmpty)
     }
-    let limit = MonotonicClock.milliseconds() + 10_000
+    let limit = MonotonicClock.milliseconds() + 60_000
     while !sockets.isEmpty, MonotonicClock.milliseconds() < limit { sockets.turn(now: now) }
     #expect(sockets.isEmpty)
     let connection = try UnreadConnection()

@@ -93,7 +93,7 @@ final class Rig {
       ])
   }
 
-  /// Turns the loop until `isDone`. Ten seconds without an event are too long, not ten seconds of work: a busy machine
+  /// Turns the loop until `isDone`. A minute without an event is too long, not a minute of work: a busy machine
   /// may take that for megabytes through two TLS ends.
   func turn(
     until isDone: () -> Bool, serving other: HTTP2ClientConnection? = nil, each: () -> Void = {}
@@ -103,8 +103,8 @@ final class Rig {
     var events: [ReadyEvent] = []
     while !isDone() {
       let now = MonotonicClock.milliseconds()
-      try #require(now < lastEvent + 10_000, "nothing happened for ten seconds")
-      try #require(now < start + 120_000, "it does not come to its end")
+      try #require(now < lastEvent + 60_000, "nothing happened for a minute")
+      try #require(now < start + 300_000, "it does not come to its end")
       poller.wait(timeoutMilliseconds: 10, into: &events)
       if !events.isEmpty { lastEvent = MonotonicClock.milliseconds() }
       for event in events { try handle(event, other) }

@@ -22,7 +22,7 @@ private final class Lines: Sendable {
 
 @Suite struct HTTPServerTests {
   private let server: HTTPServer
-  private let client = HTTPClient(timeoutMilliseconds: 5_000)
+  private let client = HTTPClient(timeoutMilliseconds: 30_000)
   private var base: String { "http://127.0.0.1:\(server.port)" }
 
   init() throws {
@@ -107,7 +107,7 @@ private final class Lines: Sendable {
       try #require(status == 0)
       _ = send(socket, "GET /hea", 8, Int32(MSG_NOSIGNAL))
     }
-    #expect(try HTTPClient(timeoutMilliseconds: 5_000).get("\(base)/health").status == 200)
+    #expect(try HTTPClient(timeoutMilliseconds: 30_000).get("\(base)/health").status == 200)
     #expect(try client.get("\(base)/report").status == 200)
   }
 

@@ -11,7 +11,7 @@ import Testing
 
   init() throws {
     server = try HTTPServer(
-      port: 0, bodyLimit: 10_000, idleSeconds: 1,
+      port: 0, bodyLimit: 10_000,
       routes: [
         HTTPRoute("GET", "/health") { _ in .text("ok\n") },
         HTTPRoute("PUT", "/echo") { .text(String(decoding: $0.body, as: UTF8.self)) },
@@ -95,16 +95,13 @@ import Testing
   }
 
   @Test func `a head that does not come to its end is given up, however its bytes drip`() throws {
+    let server = try HTTPServer(
+      port: 0, idleSeconds: 1, routes: [HTTPRoute("GET", "/health") { _ in .text("ok\n") }])
     let client = try RawClient(port: server.port)
-    let began = ContinuousClock.now
     client.send("GET /health HTTP/1.1\r\n")
     // A byte every now and then does not help.
-    while ContinuousClock.now < began + .milliseconds(2_500), client.send("X") {
-      let next = ContinuousClock.now + .milliseconds(20)
-      while ContinuousClock.now < next {}
-    }
+    #expect(eventually(pauseMilliseconds: 20) { !client.send("X") })
     #expect(client.receive().isEmpty)
-    #expect(ContinuousClock.now - began < .seconds(8))
   }
 
   @Test func `pages of other sites are refused, and answers say what browsers need`() throws {

@@ -32,7 +32,7 @@ import Testing
   @Test func `a turn does little for one connection, however small its chunks are`() throws {
     let handler = Counter()
     let server = try StreamServer(
-      host: "127.0.0.1", port: 0, connections: 8, idleSeconds: 30, identity: nil, handler: handler)
+      host: "127.0.0.1", port: 0, connections: 8, idleSeconds: 60, identity: nil, handler: handler)
     let client = try RawClient(port: server.port)
     client.send(Self.head + String(repeating: "1\r\nx\r\n", count: 5_000) + "0\r\n\r\n")
     var most = 0
@@ -51,6 +51,74 @@ import Testing
     #expect(client.receive().hasPrefix("HTTP/1.1 200"))
   }
 
+  /// A load balancer keeps its connections for minutes, and sends a request on one that the server is about to end.
+  @Test
+  func `between requests a connection outlives the time for a head, which holds once one begins`()
+    throws
+  {
+    let handler = Counter()
+    let server = try StreamServer(
+      host: "127.0.0.1", port: 0, connections: 8, idleSeconds: 1, keepAliveSeconds: 3_600,
+      identity: nil, handler: handler)
+    let client = try RawClient(port: server.port)
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    expectEventually {
+      server.turn()
+      return handler.hasEnded && !server.hasUnsent
+    }
+    let end = ContinuousClock.now + .milliseconds(1_500)
+    expectEventually {
+      server.turn()
+      return ContinuousClock.now > end
+    }
+    #expect(server.connections == 1)
+    client.send("GET / HTTP")
+    expectEventually {
+      server.turn()
+      return server.connections == 0
+    }
+  }
+
+  /// Answers before a body is there.
+  private final class Refuser: StreamHandler {
+    var hasGone = false
+
+    func began(_ exchange: StreamExchange) -> HTTPResponse? { .text("no\n", status: 401) }
+
+    func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+      bytes.count
+    }
+
+    func ended(_ exchange: StreamExchange) {}
+
+    func gone(_ exchange: StreamExchange) { hasGone = true }
+  }
+
+  /// Many clients read an answer only behind their whole body: a reset would take it from them.
+  @Test func `a refused body may go on for as long as it comes`() throws {
+    let handler = Refuser()
+    let server = try StreamServer(
+      host: "127.0.0.1", port: 0, connections: 8, idleSeconds: 30, identity: nil, handler: handler)
+    let client = try RawClient(port: server.port)
+    client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
+    expectEventually {
+      server.turn()
+      return handler.hasGone && !server.hasUnsent
+    }
+    let end = ContinuousClock.now + .milliseconds(2_500)
+    expectEventually {
+      if server.connections == 1 { client.send("x") }
+      server.turn()
+      return ContinuousClock.now > end
+    }
+    #expect(server.connections == 1)
+    #expect(client.receive().hasPrefix("HTTP/1.1 401"))
+    expectEventually {
+      server.turn()
+      return server.connections == 0
+    }
+  }
+
   /// A client may take all that is left in the moment between a full socket and the decision what to wait for.
   @Test func `a long answer goes on however the client's reading falls between its writes`() throws
   {
@@ -64,7 +132,7 @@ import Testing
         }
       }
     }
-    let server = try HTTPServer(port: 0, idleSeconds: 5, routes: [route])
+    let server = try HTTPServer(port: 0, routes: [route])
     let client = try RawClient(port: server.port)
     client.send("GET /long HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     #expect(client.count() > pieces * piece.count)

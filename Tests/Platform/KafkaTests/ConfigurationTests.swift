@@ -11,6 +11,8 @@ import Testing
     ("linger.msec", "5", "linger.msec"), ("acks", "perhaps", "acks=perhaps"),
     ("enable.auto.commit", "true", "enable.auto.commit cannot be set"),
     ("metadata.broker.list", "kafka:9092", "metadata.broker.list cannot be set"),
+    ("partitioner", "consistent_random", "partitioner cannot be set"),
+    ("delivery.report.only.error", "true", "delivery.report.only.error cannot be set"),
   ])
   func `an unknown property, a bad value and what the promises rest on are refused by name`(
     name: String, value: String, words: String
@@ -214,7 +216,7 @@ import Testing
     let admin = try KafkaAdmin(KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test"))
     defer { admin.close() }
     let error = #expect(throws: KafkaError.self) {
-      _ = try admin.clusterID(timeoutMilliseconds: 300)
+      try admin.awaitAnswer(timeoutMilliseconds: 300)
     }
     #expect(error?.message.contains("127.0.0.1:1") == true)
     #expect(error?.isRetriable == true)

@@ -139,7 +139,7 @@ import Testing
     func drain(_ poll: (inout KafkaBatch) -> Bool) -> [Int64] {
       var batch = KafkaBatch(capacity: 10)
       var offsets: [Int64] = []
-      _ = eventually(withinMilliseconds: 20_000) {
+      _ = eventually {
         let isDone = poll(&batch)
         for index in 0..<batch.count where batch[index].errorCode == 0 {
           offsets.append(batch[index].offset)
@@ -158,7 +158,7 @@ import Testing
     tail.close()
     let stretches = try OffsetRangeReader(configuration)
     _ = try stretches.read(
-      TopicPartition(topic: topic, partition: 0), 0..<3, timeoutMilliseconds: 5_000)
+      TopicPartition(topic: topic, partition: 0), 0..<3, timeoutMilliseconds: 30_000)
     let ofStretches = drain { batch in
       stretches.poll(into: &batch, timeoutMilliseconds: 50)
       _ = stretches.drainFinished()
@@ -176,7 +176,7 @@ import Testing
     changes.close()
     let table = try KafkaTable(configuration, topic: topic)
     var read: [Int64] = []
-    _ = eventually(withinMilliseconds: 20_000) {
+    _ = eventually {
       table.pollRecords(timeoutMilliseconds: 50) { read.append($0.offset) }
       return table.isCaughtUp
     }

@@ -38,7 +38,7 @@ import Testing
     let fixture = try KafkaFixture(topics: [("numbers", 1)], embedded: true)
     var configuration = fixture.configuration
     // No shorter than the session.
-    let bound = 4_000
+    let bound = KafkaFixture.sessionMilliseconds
     configuration.consumer.append(("max.poll.interval.ms", "\(bound)"))
     let member = try GroupMember(
       fixture, group: "readers", topic: fixture.name("numbers"), configuration)
@@ -46,7 +46,7 @@ import Testing
       try member.serve()
       return member.assignments == 1
     }
-    let end = MonotonicClock.milliseconds() + UInt64(2 * bound)
+    let end = MonotonicClock.milliseconds() + UInt64(bound + 3_000)
     while MonotonicClock.milliseconds() < end {
       if takesRecords { member.takeAll() } else { try member.serve() }
       usleep(20_000)
@@ -76,7 +76,7 @@ import Testing
     var configuration = fixture.configuration
     configuration.consumer.append(("queued.min.messages", "100"))
     let member = try GroupMember(fixture, group: "readers", topic: topic, configuration)
-    let complete = try eventually(withinMilliseconds: 45_000) {
+    let complete = try eventually(withinMilliseconds: 60_000) {
       try member.serve()
       member.takeAll()
       return member.taken.count >= 10_000
@@ -96,7 +96,7 @@ import Testing
       return first.taken.count >= 100
     }
     let second = try GroupMember(fixture, group: "readers", topic: topic)
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       try first.serve()
       try second.serve()
       first.take(upTo: 1)
@@ -106,7 +106,7 @@ import Testing
     #expect(first.revocations >= 1)
     try produceNumbers(fixture, topic, 500, from: 2_000)
     let wanted = Set((0..<2_500).map { String($0) })
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       try first.serve()
       try second.serve()
       first.takeAll()
@@ -139,7 +139,7 @@ import Testing
       try produceNumbers(fixture, topic, 100, from: round * 100)
       var numbers: Set<UInt32> = []
       while member.taken.count < before + 100 {
-        poller.wait(timeoutMilliseconds: 5_000, into: &events)
+        poller.wait(timeoutMilliseconds: 30_000, into: &events)
         try #require(!events.isEmpty, "no signal, \(member.taken.count - before) of 100 records")
         signals.take { numbers.insert($0) }
         member.takeAll()
@@ -159,7 +159,7 @@ import Testing
     defer { consumer.close() }
     var errors: [KafkaError] = []
     var isAssigned = false
-    expectEventually(withinMilliseconds: 20_000) {
+    expectEventually {
       while let event = consumer.nextEvent() {
         if case .error(let error) = event { errors.append(error) }
         if case .assigned = event { isAssigned = true }
@@ -187,7 +187,7 @@ import Testing
     var errors = 0
     var batch = KafkaBatch(capacity: 200)
     let wakeup = Wakeup()
-    let all = try eventually(withinMilliseconds: 20_000) {
+    let all = try eventually {
       while let event = consumer.nextEvent() {
         if case .error = event { errors += 1 }
         guard case .assigned(let partitions) = event else { continue }
@@ -215,11 +215,11 @@ import Testing
     }
     let partition = TopicPartition(topic: topic, partition: 0)
     try member.consumer.commit([CommitRequest(partition, offset: 7, metadata: "A1.holes")])
-    let committed = try member.consumer.committed([partition], timeoutMilliseconds: 5_000)
+    let committed = try member.consumer.committed([partition], timeoutMilliseconds: 30_000)
     #expect(committed == [CommittedOffset(partition, offset: 7, metadata: Array("A1.holes".utf8))])
     let admin = try KafkaAdmin(fixture.configuration)
     let seen = try admin.groupOffsets(
-      fixture.name("readers"), [partition], timeoutMilliseconds: 5_000)
+      fixture.name("readers"), [partition], timeoutMilliseconds: 30_000)
     #expect(seen == committed)
     member.close()
   }
@@ -286,17 +286,17 @@ import Testing
     }
     let begin = MonotonicClock.milliseconds()
     member.close()
-    #expect(MonotonicClock.milliseconds() - begin < 5_000)
+    #expect(MonotonicClock.milliseconds() - begin < 20_000)
     #expect(KafkaClientEnd.isUnderWay)
     batch.release()
-    #expect(eventually(withinMilliseconds: 20_000) { !KafkaClientEnd.isUnderWay })
+    #expect(eventually { !KafkaClientEnd.isUnderWay })
   }
 
   @Test func `a member that has lost its place joins again as a new client`() throws {
     let (fixture, topic) = try KafkaFixture.numbers(3)
     let member = try GroupMember(fixture, group: "readers", topic: topic, instanceID: "one")
     func awaitAssignment(_ count: Int) throws {
-      try expectEventually(withinMilliseconds: 30_000) {
+      try expectEventually {
         try member.serve()
         return member.assignments == count && !member.queues.isEmpty
       }
@@ -307,7 +307,7 @@ import Testing
     member.queues = []
     let begin = MonotonicClock.milliseconds()
     member.consumer.retire()
-    #expect(MonotonicClock.milliseconds() - begin < 1_000)
+    #expect(MonotonicClock.milliseconds() - begin < 10_000, "it waits for nothing")
     #expect(member.consumer.nextEvent(timeoutMilliseconds: 10) == nil)
     #expect(member.consumer.knownEnds([TopicPartition(topic: topic, partition: 0)]).isEmpty)
     try member.consumer.rejoin()

@@ -45,7 +45,7 @@ final class GroupMember {
   private func assign(_ partitions: [TopicPartition]) throws {
     assignments += 1
     owned = partitions
-    let committed = try consumer.committed(partitions, timeoutMilliseconds: 5_000)
+    let committed = try consumer.committed(partitions, timeoutMilliseconds: 30_000)
     queues = partitions.map { consumer.openQueue($0, wakeup: wakeup) }
     try consumer.assign(committed.map { PartitionStart($0.partition, offset: $0.offset ?? 0) })
   }
@@ -109,7 +109,7 @@ func produceNumbers(
       _ = producer.produce(handle, key: bytes, value: bytes, tag: UInt(number))
     }
   }
-  guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
+  guard producer.flush(timeoutMilliseconds: 30_000) else { throw KafkaFixtureTimeout() }
 }
 
 extension KafkaFixture {

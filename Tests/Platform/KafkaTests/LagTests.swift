@@ -20,7 +20,7 @@ import Testing
     let broker = try #require(fixture.broker)
     for _ in 0..<3 {
       broker.inject([.notCoordinator, .coordinatorNotAvailable], into: .offsetFetch)
-      let lag = try admin.lag(of: fixture.name("group"), partitions, timeoutMilliseconds: 10_000)
+      let lag = try admin.lag(of: fixture.name("group"), partitions, timeoutMilliseconds: 30_000)
       #expect(lag.mapValues(\.records) == [partitions[0]: 0, partitions[1]: 0])
     }
   }

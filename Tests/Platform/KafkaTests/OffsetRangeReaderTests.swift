@@ -36,7 +36,7 @@ import Testing
     func read(_ partition: Int32, _ offsets: Range<Int64>) throws -> OffsetRangeReader.PartitionKey
     {
       try stretches.read(
-        TopicPartition(topic: topic, partition: partition), offsets, timeoutMilliseconds: 5_000)
+        TopicPartition(topic: topic, partition: partition), offsets, timeoutMilliseconds: 30_000)
     }
     let (zero, two) = (try read(0, 10..<20), try read(2, 5..<6))
     let first = readAll(stretches)
@@ -58,7 +58,7 @@ import Testing
     defer { stretches.close() }
     let place = try stretches.read(
       TopicPartition(topic: fixture.name("numbers"), partition: 7), 0..<10,
-      timeoutMilliseconds: 5_000)
+      timeoutMilliseconds: 30_000)
     #expect(!stretches.isDone)
     #expect(stretches.drainFinished() == [place])
     #expect(stretches.logEnd(place) == 0)
@@ -75,7 +75,7 @@ import Testing
       places.append(
         try stretches.read(
           TopicPartition(topic: fixture.name(topic), partition: 0), 20..<30,
-          timeoutMilliseconds: 5_000))
+          timeoutMilliseconds: 30_000))
     }
     #expect(stretches.reading == 2)
     #expect(readAll(stretches).offsets == [places[0]: Array(20..<30), places[1]: Array(20..<30)])
@@ -94,10 +94,10 @@ import Testing
     defer { stretches.close() }
     let places = try (0..<2 as Range<Int32>).map {
       try stretches.read(
-        TopicPartition(topic: topic, partition: $0), 0..<5_000, timeoutMilliseconds: 5_000)
+        TopicPartition(topic: topic, partition: $0), 0..<5_000, timeoutMilliseconds: 30_000)
     }
     try broker.setLeader(topic: topic, partition: 0, broker: -1)
-    #expect(readAll(stretches, patience: 5_000).ends == [places[1]])
+    #expect(readAll(stretches, patience: 15_000).ends == [places[1]])
     #expect(stretches.reading == 0)
   }
 
@@ -109,7 +109,8 @@ import Testing
     defer { stretches.close() }
     for partition in 0..<2 as Range<Int32> {
       _ = try stretches.read(
-        TopicPartition(topic: topic, partition: partition), 0..<100_000, timeoutMilliseconds: 5_000)
+        TopicPartition(topic: topic, partition: partition), 0..<100_000,
+        timeoutMilliseconds: 30_000)
     }
     let begin = MonotonicClock.milliseconds()
     let read = readAll(stretches)

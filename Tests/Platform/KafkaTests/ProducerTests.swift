@@ -52,7 +52,7 @@ import Testing
     let topic = try producer.topic(named: fixture.name("things"))
     let noKey = UnsafeRawBufferPointer(start: nil, count: 0)
     for tag: UInt in 0..<240 { _ = producer.produce(topic, key: noKey, value: noKey, tag: tag) }
-    #expect(producer.flush(timeoutMilliseconds: 20_000))
+    #expect(producer.flush(timeoutMilliseconds: 30_000))
     let partitions = producer.drainDeliveries().sorted { $0.tag < $1.tag }.map(\.partition)
     #expect(Set(partitions).count == 12)
     let repeats = zip(partitions, partitions.dropFirst()).count { $0 == $1 }
@@ -100,7 +100,7 @@ import Testing
       }
     }
     producer.injectFatalError()
-    #expect(producer.flush(timeoutMilliseconds: 20_000))
+    #expect(producer.flush(timeoutMilliseconds: 30_000))
     #expect(producer.restarts == 1)
     let stored = try fixture.read(fixture.name("things"), count: 100)
     #expect(stored.map(\.key) == (0..<100).map { "k\($0)" })
@@ -140,7 +140,7 @@ import Testing
     letPass(milliseconds: 100)
     deliveries += producer.drainDeliveries()
     #expect(deliveries.isEmpty)
-    #expect(producer.flush(timeoutMilliseconds: 20_000))
+    #expect(producer.flush(timeoutMilliseconds: 30_000))
   }
 
   private func lingering(_ fixture: KafkaFixture, milliseconds: Int) throws -> KafkaProducer {
@@ -177,7 +177,7 @@ import Testing
     }
     #expect(accepted == 100)
     #expect(producer.isFull)
-    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    #expect(producer.flush(timeoutMilliseconds: 30_000))
     #expect(!producer.isFull)
     guard case .queued = produceOne(1, producer, topic) else {
       return #expect(Bool(false), "a producer with room refused a record")
@@ -191,7 +191,7 @@ import Testing
     _ = produceOne(1, producer, topic)
     #expect(!producer.flush(timeoutMilliseconds: 300))
     fixture.broker!.setUp()
-    #expect(producer.flush(timeoutMilliseconds: 10_000))
+    #expect(producer.flush(timeoutMilliseconds: 30_000))
   }
 
   func produceOne(_ number: Int, _ producer: KafkaProducer, _ topic: KafkaTopic) -> ProduceResult {

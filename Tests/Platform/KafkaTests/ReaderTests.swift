@@ -52,6 +52,33 @@ import Testing
     table.close()
   }
 
+  /// A broker that is away says nothing of its partitions, and takes the answers about all others with it.
+  @Test func `a table of the last hour has all of it, although one partition has no leader`() throws
+  {
+    let fixture = try KafkaFixture(topics: [("table", 2)], embedded: true)
+    let broker = try #require(fixture.broker)
+    let topic = fixture.name("table")
+    // More than are read of a partition without a record of that time.
+    try produceNumbers(fixture, topic, 24_000)
+    let admin = try KafkaAdmin(fixture.configuration)
+    let first = TopicPartition(topic: topic, partition: 0)
+    let end = try admin.watermarks(first, timeoutMilliseconds: 5_000).high
+    admin.close()
+    #expect(end > 10_000)
+    try broker.setLeader(topic: topic, partition: 1, broker: -1)
+    let table = try KafkaTable(
+      fixture.configuration, topic: topic, partitions: 2, since: 3_600_000)
+    defer { table.close() }
+    var count: Int64 = 0
+    expectEventually(withinMilliseconds: 20_000) {
+      table.pollRecords(timeoutMilliseconds: 20) { record in
+        if record.partition == 0 { count += 1 }
+      }
+      return count >= end
+    }
+    #expect(count == end)
+  }
+
   @Test func `a tail from the end sees only what comes afterwards`() throws {
     let (fixture, topic) = try KafkaFixture.numbers(100, partitions: 2)
     let tail = try KafkaTail(fixture.configuration, topic: topic, from: .end)
@@ -85,12 +112,12 @@ import Testing
       value.withUnsafeBytes {
         _ = producer.produce(handle, key: .init(start: nil, count: 0), value: $0, tag: UInt(number))
       }
-      if number % 10 == 9 { #expect(producer.flush(timeoutMilliseconds: 10_000)) }
+      if number % 10 == 9 { #expect(producer.flush(timeoutMilliseconds: 30_000)) }
     }
     fixture.broker?.dropRecords(of: topic, before: 40)
     let admin = try KafkaAdmin(fixture.configuration)
     let marks = try admin.watermarks(
-      TopicPartition(topic: topic, partition: 0), timeoutMilliseconds: 5_000)
+      TopicPartition(topic: topic, partition: 0), timeoutMilliseconds: 30_000)
     #expect(marks.low == 40)
     #expect(marks.high == Int64(total))
     var batch = KafkaBatch(capacity: 100)
@@ -130,13 +157,12 @@ import Testing
     let election = try LoopThread(name: "election") {
       try? broker.setLeader(topic: topic, partition: 1, broker: 1)
     }
-    try admin.awaitLeaders(of: partitions, timeoutMilliseconds: 20_000)
+    try admin.awaitLeaders(of: partitions, timeoutMilliseconds: 30_000)
     election.join()
-    #expect(try admin.watermarks(partitions, timeoutMilliseconds: 5_000).map(\.high) == [0, 0, 0])
+    #expect(try admin.watermarks(partitions, timeoutMilliseconds: 30_000).map(\.high) == [0, 0, 0])
   }
 
-  @Test func `a topic that is not there is an error on a real cluster`() throws {
-    guard KafkaFixture.realCluster != nil else { return }
+  @Test func `a topic that is not there is an error`() throws {
     let fixture = try KafkaFixture()
     #expect(throws: KafkaError.self) {
       _ = try KafkaTail(fixture.configuration, topic: fixture.name("nothing"), from: .end)
@@ -146,7 +172,7 @@ import Testing
   @Test func `the list of topics has their partitions and creates none`() throws {
     let fixture = try KafkaFixture(topics: [("three", 3), ("five", 5)])
     let admin = try KafkaAdmin(fixture.configuration)
-    let counts = try admin.partitionCounts(timeoutMilliseconds: 5_000)
+    let counts = try admin.partitionCounts(timeoutMilliseconds: 30_000)
       .filter { $0.key.hasPrefix(fixture.prefix) }
     #expect(counts == [fixture.name("three"): 3, fixture.name("five"): 5])
   }
@@ -160,7 +186,7 @@ import Testing
     defer { admin.close() }
     broker.inject([.notCoordinator, .coordinatorNotAvailable, .disconnect], into: .offsetFetch)
     let partition = TopicPartition(topic: "read", partition: 0)
-    let offsets = try admin.groupOffsets("readers", [partition], timeoutMilliseconds: 10_000)
+    let offsets = try admin.groupOffsets("readers", [partition], timeoutMilliseconds: 30_000)
     #expect(offsets == [CommittedOffset(partition, offset: nil)])
   }
 
@@ -175,7 +201,7 @@ import Testing
       for partition in partitions {
         try broker.setLeader(topic: "moved", partition: partition.partition, broker: leader)
       }
-      let marks = try admin.watermarks(partitions, timeoutMilliseconds: 5_000)
+      let marks = try admin.watermarks(partitions, timeoutMilliseconds: 30_000)
       #expect(marks.map(\.low) == [0, 0, 0] && marks.map(\.high) == [0, 0, 0])
     }
   }
@@ -184,10 +210,10 @@ import Testing
     let (fixture, topic) = try KafkaFixture.numbers(100, partitions: 3)
     let admin = try KafkaAdmin(fixture.configuration)
     let partitions = [2, 0, 1].map { TopicPartition(topic: topic, partition: Int32($0)) }
-    let together = try admin.watermarks(partitions, timeoutMilliseconds: 5_000)
+    let together = try admin.watermarks(partitions, timeoutMilliseconds: 30_000)
     var single: [Watermarks] = []
     for partition in partitions {
-      single.append(try admin.watermarks(partition, timeoutMilliseconds: 5_000))
+      single.append(try admin.watermarks(partition, timeoutMilliseconds: 30_000))
     }
     #expect(together == single)
     #expect(together.reduce(0) { $0 + $1.high } == 100)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CRdKafka
+import EmbeddedKafka
+import TestSupport
 import Testing
 
 @testable import Kafka
@@ -29,9 +31,49 @@ import Testing
     #expect(!listing(nil).knows("asked"))
   }
 
+  /// A cluster that is shared may have very many others, and each process asks every ten seconds.
+  @Test func `topics asked for by name are answered without any others`() throws {
+    let fixture = try KafkaFixture(topics: [("mine", 3), ("others", 5)], embedded: true)
+    let (mine, others) = (fixture.name("mine"), fixture.name("others"))
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    for _ in 1...2 {
+      let listing = try admin.topicListing(naming: [mine, "nowhere"], timeoutMilliseconds: 5_000)
+      #expect(listing.sizes == [mine: TopicSize(partitions: 3, copies: 1)])
+      #expect(listing.errors["nowhere"]?.isOfMissingPartition == true)
+    }
+    #expect(try admin.topicSize(others, timeoutMilliseconds: 5_000).partitions == 5)
+    let error = #expect(throws: KafkaError.self) {
+      _ = try admin.topicSize("nowhere", timeoutMilliseconds: 5_000)
+    }
+    #expect(error?.isOfMissingPartition == true)
+    let leaders = try admin.leaders(
+      of: [TopicPartition(topic: others, partition: 4)], timeoutMilliseconds: 5_000)
+    #expect(leaders == [TopicPartition(topic: others, partition: 4): 1])
+    // Nothing was created by being asked for.
+    let all = try admin.topicSizes(timeoutMilliseconds: 5_000)
+    #expect(Set(all.keys) == [mine, others])
+  }
+
   /// librdkafka takes the last part of an IPv6 address without brackets for no port, and asks somebody else.
   @Test func `a broker's address can be given to a client, an IPv6 one too`() {
     #expect(KafkaAdmin.address("2001:db8::5", 9_092) == "[2001:db8::5]:9092")
     #expect(KafkaAdmin.address("kafka-1.example.com", 9_092) == "kafka-1.example.com:9092")
+  }
+
+  /// Azure Event Hubs has no id. Services would wait for a broker for ever.
+  @Test func `a cluster without an id and a controller has answered`() throws {
+    let fixture = try KafkaFixture(topics: [("things", 2)], embedded: true)
+    fixture.broker?.hideClusterID()
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    #expect(eventually { (try? admin.awaitAnswer(timeoutMilliseconds: 250)) != nil })
+    fixture.broker?.setDown()
+    let counts = try? admin.partitionCounts(timeoutMilliseconds: 300)
+    #expect(counts == nil, "the broker is down")
+    fixture.broker?.setUp()
+    #expect(eventually { (try? admin.awaitAnswer(timeoutMilliseconds: 250)) != nil })
+    let found = try admin.partitionCounts(timeoutMilliseconds: 5_000)
+    #expect(found[fixture.name("things")] == 2)
   }
 }

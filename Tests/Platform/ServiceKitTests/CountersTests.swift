@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-import ServiceKit
 import Settings
 import Telemetry
 import Testing
+
+@testable import ServiceKit
 
 private enum SampleCounter: Int, MetricTable {
   case taken, inFlight

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Kafka
 import Telemetry
 import TestSupport
 import Testing
 
+@testable import Kafka
 @testable import ServiceKit
 
 /// What is counted and timed of the coordinator's answers to commits.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Kafka
 import Telemetry
 import Testing
 
+@testable import Kafka
 @testable import ServiceKit
 
 /// What stands on /metrics about a process's place in its group.

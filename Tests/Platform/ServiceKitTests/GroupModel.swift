@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
-import Kafka
 import Random
 
+@testable import Kafka
 @testable import ServiceKit
 
 /// A consumer group with one member under test: gives it partitions, takes them back, loses requests, and says what

@@ -83,9 +83,9 @@ import Testing
     let (fixture, names) = try cluster()
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
-    #expect(admin.topicError(names.receipts, timeoutMilliseconds: 5_000) == nil)
+    #expect(admin.topicError(names.receipts, timeoutMilliseconds: 30_000) == nil)
     try #require(fixture.broker).setTopic(names.receipts, fault: .topicNotAuthorized)
-    let error = try #require(admin.topicError(names.receipts, timeoutMilliseconds: 5_000))
+    let error = try #require(admin.topicError(names.receipts, timeoutMilliseconds: 30_000))
     #expect(error.isOfAuthorization)
   }
 

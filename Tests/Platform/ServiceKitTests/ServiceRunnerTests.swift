@@ -90,12 +90,13 @@ private enum FileService: Service {
 }
 
 @Suite struct CheckConfigTests {
+  private let folder = TemporaryFolder()
+
   private func check(_ arguments: String...) -> Int32 {
     ServiceRunner.run(FileService.self, program: "files", ["--check-config"] + arguments)
   }
 
   @Test func `a file that is to be read must be there, and be no folder`() throws {
-    let folder = TemporaryFolder()
     #expect(check("--roots", folder.file("roots.pem")) == 2)
     try File.write(folder.file("roots.pem"), [1])
     #expect(check("--roots", folder.file("roots.pem")) == 0)
@@ -103,7 +104,6 @@ private enum FileService: Service {
   }
 
   @Test func `a file that is to be written needs a folder, and is not made by the check`() {
-    let folder = TemporaryFolder()
     #expect(check("--database", folder.file("tokens.db")) == 0)
     #expect(!File.exists(folder.file("tokens.db")))
     #expect(check("--database", folder.file("nowhere/tokens.db")) == 2)
@@ -111,7 +111,6 @@ private enum FileService: Service {
   }
 
   @Test func `a folder may be made, but not below another one that is missing`() throws {
-    let folder = TemporaryFolder()
     #expect(check("--dir", folder.file("up")) == 0)
     #expect(check("--dir", folder.path + "/") == 0)
     #expect(check("--dir", folder.file("nowhere/up")) == 2)

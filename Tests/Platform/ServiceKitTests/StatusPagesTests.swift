@@ -13,7 +13,7 @@ import Testing
 @Suite struct StatusPagesTests {
   private let context: ServiceContext
   private let server: StatusServer
-  private let client = HTTPClient(timeoutMilliseconds: 10_000)
+  private let client = HTTPClient(timeoutMilliseconds: 30_000)
 
   init() throws {
     context = try .test("martlet-test")

@@ -25,7 +25,7 @@ import Testing
     #expect(answers.first?.tag == "refused" && answers.first?.refused != nil)
     #expect(answers.first?.problem?.contains("a record of 1 bytes") == true)
     #expect(try producer.produce(topic, key: [2], value: nil, as: "tombstone"))
-    #expect(producer.outstanding == 1 && producer.flush(timeoutMilliseconds: 20_000))
+    #expect(producer.outstanding == 1 && producer.flush(timeoutMilliseconds: 30_000))
     let stored = producer.drainAnswers()
     #expect(stored.map(\.tag) == ["tombstone"] && stored.first?.refused == nil)
     #expect(producer.outstanding == 0)

@@ -3,11 +3,11 @@ import Contract
 import EmbeddedKafka
 import EventLoop
 import Glibc
-import Kafka
 import Synchronization
 import TestSupport
 import Testing
 
+@testable import Kafka
 @testable import ServiceKit
 
 @Suite struct TopicCheckTests {
@@ -25,9 +25,9 @@ import Testing
     let admin = try KafkaAdmin(
       KafkaConfiguration(bootstrap: "127.0.0.1:\(broker.port)", clientID: "test"))
     defer { admin.close() }
-    let sizes = try admin.topicSizes(timeoutMilliseconds: 10_000)
+    let sizes = try admin.topicSizes(timeoutMilliseconds: 30_000)
     #expect(sizes["push.requests"] == TopicSize(partitions: 12, copies: 3))
-    let check = try TopicCheck(names.all, of: names, admin, timeoutMilliseconds: 10_000)
+    let check = try TopicCheck(names.all, of: names, admin, timeoutMilliseconds: 30_000)
     #expect(
       check.differences.map { "\($0.topic) \($0.property.name) \($0.actual) \($0.isHarmful)" } == [
         "push.feedback partitions 5 false", "push.devices cleanup.policy delete true",
@@ -43,9 +43,9 @@ import Testing
     try fixture.broker?.createTopic(.init(topic.name, partitions: 2, settings: topic.settings))
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
-    let settings = try admin.topicSettings([topic.name], timeoutMilliseconds: 10_000)
+    let settings = try admin.topicSettings([topic.name], timeoutMilliseconds: 30_000)
     for (name, value) in topic.settings { #expect(settings[topic.name]?[name] == value, "\(name)") }
-    #expect(try admin.topicSizes(timeoutMilliseconds: 5_000)[topic.name]?.partitions == 2)
+    #expect(try admin.topicSizes(timeoutMilliseconds: 30_000)[topic.name]?.partitions == 2)
   }
 }
 

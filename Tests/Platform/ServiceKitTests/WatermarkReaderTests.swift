@@ -13,7 +13,7 @@ import Testing
   ) -> WatermarkReader.Answers {
     var answer: WatermarkReader.Answers?
     reader.ask(partitions)
-    expectEventually(withinMilliseconds: 30_000) {
+    expectEventually {
       answer = reader.drainAnswer()
       return answer != nil
     }
@@ -34,10 +34,10 @@ import Testing
     let began = MonotonicClock.milliseconds()
     for _ in 0..<2 { #expect(Set(ask(reader, all).keys) == Set(all[20...])) }
     // A second for each of them would be 40 s.
-    #expect(MonotonicClock.milliseconds() - began < 12_000)
+    #expect(MonotonicClock.milliseconds() - began < 30_000)
     for partition in 0..<Int32(20) {
       try broker.setLeader(topic: topic, partition: partition, broker: 1)
     }
-    expectEventually(withinMilliseconds: 20_000) { ask(reader, all).count == 30 }
+    expectEventually { ask(reader, all).count == 30 }
   }
 }

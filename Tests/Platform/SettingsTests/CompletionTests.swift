@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Settings
 import Testing
+
+@testable import Settings
 
 @Suite struct CompletionTests {
   private let completion = Completion([

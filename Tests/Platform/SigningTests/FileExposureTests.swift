@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Glibc
 import Signing
 import TestSupport
 import Testing
 
+@testable import Bytes
+
 /// Who may read a file with a secret: the forms that systemd and Kubernetes leave behind, and those that are mistakes.
 @Suite struct FileExposureTests {
+  private let folder = TemporaryFolder()
+
   private let service: UInt32 = 61_234
   private let group: UInt32 = 61_235
 
@@ -60,7 +63,6 @@ import Testing
 
   @Test
   func `a file is written under a name that nobody can prepare, and its draft is gone`() throws {
-    let folder = TemporaryFolder()
     let path = folder.file("x")
     // What the draft was once called, prepared as a link to somebody's file.
     let victim = folder.file("victim")
@@ -79,7 +81,6 @@ import Testing
   func `a list of keys or certificates may be read by anybody, and changed by its owner alone`()
     throws
   {
-    let folder = TemporaryFolder()
     let path = folder.file("list.json")
     for mode: UInt32 in [0o600, 0o644, 0o440] {
       try File.write(path, [], mode: mode)
@@ -92,7 +93,6 @@ import Testing
   }
 
   @Test func `a pipe is read when somebody writes to it, and holds nobody up for long`() throws {
-    let folder = TemporaryFolder()
     let pipe = folder.file("pipe")
     try #require(mkfifo(pipe, 0o600) == 0)
     system("(sleep 0.2; printf abc) > '\(pipe)' &")
@@ -106,7 +106,6 @@ import Testing
   }
 
   @Test func `a folder in which others may replace files is refused, unless it is sticky`() throws {
-    let folder = TemporaryFolder()
     let (inner, path) = (folder.file("keys"), folder.file("keys/list.json"))
     mkdir(inner, 0o700)
     try File.write(path, [])
@@ -127,7 +126,6 @@ import Testing
 
   @Test func `a key is read from such a file, and refused from one that the world may read`() throws
   {
-    let folder = TemporaryFolder()
     let path = folder.file("key.p8")
     // Made by this process, so the file's group is its own.
     try File.write(path, try SigningKey.generate().pem(), mode: 0o440)

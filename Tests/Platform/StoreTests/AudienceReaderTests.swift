@@ -9,6 +9,8 @@ import Testing
 
 /// Audiences in the database, on both kinds.
 @Suite struct AudienceReaderTests {
+  private let folder = TemporaryFolder()
+
   private static let app = "com.example.app"
 
   /// A device by its number, with what is said of it.
@@ -50,7 +52,6 @@ import Testing
 
   @Test(arguments: DatabaseKind.allCases)
   func `an audience is what its conditions say`(_ kind: DatabaseKind) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 0)
     try store.setComplete(at: 1)
@@ -99,7 +100,6 @@ import Testing
 
   @Test(arguments: DatabaseKind.allCases)
   func `an audience is read by its devices' time zones`(_ kind: DatabaseKind) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 0)
     try store.setComplete(at: 1)
@@ -128,7 +128,6 @@ import Testing
   }
 
   @Test func `tags of the same look and other bytes are two audiences, asked for in turn`() throws {
-    let folder = TemporaryFolder()
     let location = try DatabaseKind.sqlite.location(in: folder)
     let store = try TokenStore(location, now: 0)
     try store.setComplete(at: 1)
@@ -149,7 +148,6 @@ import Testing
   func `an audience is looked through once, though another is asked for between its pages`(
     _ kind: DatabaseKind
   ) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 0)
     try store.setComplete(at: 1)

@@ -8,13 +8,14 @@ import Testing
 
 @testable import Store
 
+/// A device by its number.
+func device(_ number: Int) -> DeviceKey {
+  DeviceKey(token: String(number + 0x1000, radix: 16), app: "a", environment: .sandbox)
+}
+
 /// Reading the topics anew beside the rows that are there, and that nobody is answered from some of them.
 @Suite struct CompletenessTests {
   private let folder = TemporaryFolder()
-
-  private func device(_ number: Int) -> DeviceKey {
-    DeviceKey(token: String(number + 0x1000, radix: 16), app: "a", environment: .sandbox)
-  }
 
   private let mark = DeviceState.Mark(since: 7, aliveFrom: 8, reason: "Unregistered", recordedAt: 9)
 

@@ -11,10 +11,6 @@ import Testing
 
 /// A server behind PgBouncer in transaction mode, one that only answers questions, and connections that were cut.
 @Suite(.serialized) struct PoolerTests {
-  private func device(_ number: Int) -> DeviceKey {
-    DeviceKey(token: String(number + 0x1000, radix: 16), app: "a", environment: .sandbox)
-  }
-
   private func apply(_ store: TokenStore, _ numbers: Range<Int>) throws(StoreError) {
     try store.transaction { () throws(StoreError) in
       var rows = try store.rows(of: numbers.map(device))
@@ -87,10 +83,35 @@ import Testing
     let other = try Database(location, isReadOnly: true, busyTimeout: 1_000)
     guard case .postgres(let raw) = other else { return }
     for _ in 0..<4 {
-      _ = try raw.numbers("SELECT 1 FROM set_config('default_transaction_read_only', 'on', false)")
+      _ = try raw.numbers(
+        """
+        SELECT 1 FROM set_config('default_transaction_read_only', 'on', false),
+          set_config('default_transaction_isolation', 'serializable', false)
+        """)
     }
     try apply(store, 0..<10)
     #expect(try store.deviceCounts().registered == 10)
+    let writer = try Database(location, isReadOnly: false, busyTimeout: 1_000)
+    #expect(try level(writer) == "read committed")
+  }
+
+  private func level(_ database: Database) throws(StoreError) -> String? {
+    try database.transaction { () throws(StoreError) in
+      try database.text("SELECT pg_catalog.current_setting('transaction_isolation')")
+    }
+  }
+
+  /// A transaction that waits for a writer would otherwise see what there was before it waited, and insert once more
+  /// what that one has inserted.
+  @Test func `writers see what the one before has committed, whatever the isolation of others`()
+    throws
+  {
+    let location = try PostgresServer.database("isolated")
+    try Database(location, isReadOnly: false, busyTimeout: 1_000).execute(
+      "ALTER DATABASE isolated SET default_transaction_isolation = 'repeatable read'")
+    let writer = try Database(location, isReadOnly: false, busyTimeout: 1_000)
+    #expect(try writer.text("SHOW default_transaction_isolation") == "repeatable read")
+    #expect(try level(writer) == "read committed")
   }
 
   @Test(arguments: [false, true])

@@ -9,10 +9,6 @@ import Testing
 
 /// What only a server has: connections that break, failures of its own, other programs in the same database.
 @Suite(.serialized) struct PostgresTests {
-  private func device(_ number: Int) -> DeviceKey {
-    DeviceKey(token: String(number + 0x1000, radix: 16), app: "a", environment: .sandbox)
-  }
-
   private func position(_ offset: Int64) -> ChangelogPosition {
     ChangelogPosition(anchor: .init(offset: offset, timestamp: 1, keyHash: 2))
   }
@@ -73,6 +69,17 @@ import Testing
     }
     #expect(error?.isTemporary == true)
     #expect(error?.description.contains("PostgreSQL 127.0.0.1/tokens") == true)
+  }
+
+  /// Among them 25P04, `transaction_timeout`, which PostgreSQL 17 brought.
+  @Test(arguments: ["08006", "25P03", "25P04", "40001", "53300", "57014", "57P01"])
+  func `what a server breaks off may succeed later`(_ state: String) {
+    #expect(StoreError(sqlState: state, attempt: "", message: "").isTemporary)
+  }
+
+  @Test(arguments: ["22021", "42501", "42P01"])
+  func `what only a person can mend is not tried again`(_ state: String) {
+    #expect(!StoreError(sqlState: state, attempt: "", message: "").isTemporary)
   }
 
   @Test func `a schema of another program is refused and stays as it was`() throws {

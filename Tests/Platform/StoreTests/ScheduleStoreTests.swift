@@ -7,6 +7,8 @@ import Testing
 
 /// The schedule in the database, on both kinds.
 @Suite struct ScheduleStoreTests {
+  private let folder = TemporaryFolder()
+
   private static func entry(
     _ key: ExactText, due: Int64, offset: Int64 = 1, value: String = "S1\n{\"a\":\"\\\"\"}",
     isCancellation: Bool = false
@@ -21,7 +23,6 @@ import Testing
 
   @Test(arguments: DatabaseKind.allCases)
   func `keys of other bytes but equal text are two entries`(_ kind: DatabaseKind) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try ScheduleStore(TokenStore(location, now: 0))
     let (composed, decomposed): (ExactText, ExactText) = (
@@ -46,7 +47,6 @@ import Testing
   func `entries of a token are found in whatever form the request has it`(_ kind: DatabaseKind)
     throws
   {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try ScheduleStore(TokenStore(location, now: 0))
     let tokens = ["00aabb", "00AABB", "<00AA bb>", "\\u003c00aa bb\\u003e", "00aabc", "00 aabc"]
@@ -72,7 +72,6 @@ import Testing
 
   @Test(arguments: DatabaseKind.allCases)
   func `campaigns of some apps are looked up by whole names`(_ kind: DatabaseKind) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try ScheduleStore(TokenStore(location, now: 0))
     let keys: [ExactText] = [
@@ -99,7 +98,6 @@ import Testing
 
   @Test(arguments: DatabaseKind.allCases)
   func `all campaigns are read, however many there are`(_ kind: DatabaseKind) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try ScheduleStore(TokenStore(location, now: 0))
     let row = ScheduleRow(offset: 1, identity: 0, kind: .campaign(revision: 1))
@@ -118,7 +116,6 @@ import Testing
   @Test(arguments: DatabaseKind.allCases)
   func `what was handed back is found by the time at which it was read`(_ kind: DatabaseKind) throws
   {
-    let folder = TemporaryFolder()
     let store = try ScheduleStore(TokenStore(kind.location(in: folder), now: 0))
     let value = "S1\t7\t1\t2\t\n{}"
     let row = ScheduleRow(
@@ -134,7 +131,6 @@ import Testing
   func `the requests of all partitions are listed in the order of their times`(
     _ kind: DatabaseKind
   ) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try ScheduleStore(TokenStore(location, now: 0))
     // More of one partition than are read at once.
@@ -165,7 +161,6 @@ import Testing
   func `entries are put, replaced, removed, and read in the order of their times`(
     _ kind: DatabaseKind
   ) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try ScheduleStore(TokenStore(location, now: 0))
     let entries = [
@@ -220,8 +215,6 @@ import Testing
 
   @Test(arguments: DatabaseKind.allCases)
   func `a page ends with the entry that reaches its bytes`(kind: DatabaseKind) throws {
-    let folder = TemporaryFolder()
-    defer { withExtendedLifetime(folder) {} }
     let store = try ScheduleStore(TokenStore(try kind.location(in: folder), now: 1))
     let value = "S1\n" + String(repeating: "x", count: 1_000)
     let keys: [ExactText] = ["a.b:production:a", "a.b:production:b", "a.b:production:c"]
@@ -238,8 +231,6 @@ import Testing
   @Test(arguments: DatabaseKind.allCases)
   func `what a new topic does not have stays until it was written there`(kind: DatabaseKind) throws
   {
-    let folder = TemporaryFolder()
-    defer { withExtendedLifetime(folder) {} }
     let store = try ScheduleStore(TokenStore(try kind.location(in: folder), now: 1))
     try store.put(3, [Self.entry("a.b:production:x", due: 40, offset: 7)])
     try store.put(3, [Self.entry("a.b:production:y", due: 40, offset: 8)])

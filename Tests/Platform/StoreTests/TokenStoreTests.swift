@@ -146,7 +146,7 @@ import Testing
     ] {
       try? File.remove(path)
       do {
-        let other = try Database(path: path, isReadOnly: false, busyTimeout: 50)
+        let other = try Database(path, isReadOnly: false, busyTimeout: 50)
         try other.execute(sql)
       }
       let before = try File.read(path)

@@ -10,6 +10,8 @@ import Testing
 
 /// The devices of people in the database, on both kinds.
 @Suite struct UsersReaderTests {
+  private let folder = TemporaryFolder()
+
   private static let app = "com.example.app"
 
   private static func put(
@@ -31,7 +33,6 @@ import Testing
 
   @Test(arguments: DatabaseKind.allCases)
   func `users and activities of other bytes but equal text are two`(_ kind: DatabaseKind) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     try store.setComplete(at: 1)
@@ -50,7 +51,6 @@ import Testing
   func `devices that are registered, valid and of the type are found, the newest first`(
     _ kind: DatabaseKind
   ) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     let ann = DeviceDetails(user: "ann", bundle: "b", model: "m")
@@ -91,7 +91,6 @@ import Testing
   func `tokens of an activity are found by its name, and those that were registered lately`(
     _ kind: DatabaseKind
   ) throws {
-    let folder = TemporaryFolder()
     let location = try kind.location(in: folder)
     let store = try TokenStore(location, now: 1)
     try store.setComplete(at: 1)
@@ -118,7 +117,6 @@ import Testing
   }
 
   @Test func `the newest of very many devices of a user are found by the index`() throws {
-    let folder = TemporaryFolder()
     let location = folder.file("a.db")
     let store = try TokenStore(location, now: 1)
     let question = UsersReader.devices(

@@ -53,8 +53,11 @@ import Testing
     #expect(error?.message == "the certificate of localhost is refused: certificate has expired")
   }
 
-  @Test func `a server that chooses HTTP/1 is refused`() throws {
-    let server = try TLSContext.server(identity: certificates.localhost, fault: .selectsHTTP1)
+  @Test(arguments: [TLSContext.ServerFault.selectsHTTP1, .speaksOnlyTLS11])
+  func `a server that chooses HTTP/1 or speaks only TLS 1.1 is refused`(
+    fault: TLSContext.ServerFault
+  ) throws {
+    let server = try TLSContext.server(identity: certificates.localhost, fault: fault)
     let pair = try TLSPair(client, server)
     let error = #expect(throws: TLSError.self) { try pair.handshake() }
     #expect(error?.kind == .handshake)
@@ -66,13 +69,6 @@ import Testing
     let pair = try TLSPair(client, server)
     try pair.handshake()
     #expect(pair.client.isEstablished)
-  }
-
-  @Test func `a server that speaks only TLS 1.1 is refused`() throws {
-    let server = try TLSContext.server(identity: certificates.localhost, fault: .speaksOnlyTLS11)
-    let pair = try TLSPair(client, server)
-    let error = #expect(throws: TLSError.self) { try pair.handshake() }
-    #expect(error?.kind == .handshake)
   }
 
   @Test func `the second connection resumes the first ones session`() throws {
@@ -104,6 +100,22 @@ import Testing
     try without.handshake()
     #expect(without.server.isEstablished)
     #expect(without.server.peerCertificate == nil)
+  }
+
+  @Test func `a client trusts what another one does, and shows its own certificate`() throws {
+    let roots = certificates.authority.certificatePEM
+    let server = try TLSContext.server(identity: certificates.localhost, clientRoots: roots)
+    let identity = TLSIdentity(try certificates.authority.issueClient(bundleID: "com.example.app"))
+    var other: TLSContext? = try .client(roots: .pem(roots))
+    let client = try TLSContext.client(roots: .shared(try #require(other)), identity: identity)
+    other = nil
+    let pair = try TLSPair(client, server)
+    try pair.handshake()
+    #expect(pair.server.peerCertificate?.bundleID == "com.example.app")
+    let stranger = try TLSContext.client(
+      roots: .shared(.client(roots: .pem(CertificateAuthority(name: "stranger").certificatePEM))))
+    let refused = try TLSPair(stranger, .server(identity: certificates.localhost))
+    #expect(throws: TLSError.self) { try refused.handshake() }
   }
 
   @Test func `unusable certificates and keys are refused with the reason`() throws {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Signing
-import TLS
 import Testing
+
+@testable import TLS
 
 /// What a push certificate says, and how a server judges the ones that it is shown.
 @Suite struct PushCertificateTests {

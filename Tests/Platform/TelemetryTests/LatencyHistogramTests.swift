@@ -32,14 +32,4 @@ import Testing
     #expect(histogram.percentile(0.99) == 1_000_001)
     #expect(histogram.maximum == 1_000_001)
   }
-
-  @Test func `merging is the same as recording everything in one`() {
-    var (a, b, all) = (LatencyHistogram(), LatencyHistogram(), LatencyHistogram())
-    for value in UInt64(0)..<500 {
-      if value % 3 == 0 { a.record(value * value) } else { b.record(value * value) }
-      all.record(value * value)
-    }
-    a.merge(b)
-    #expect(a == all)
-  }
 }

@@ -36,17 +36,17 @@ import Testing
       (try? TokenStoreReader(database).campaigns())?.compactMap { CampaignRecord(stored: $0.value) }
         ?? []
     }
-    try expectEventually(withinMilliseconds: 30_000) {
+    try expectEventually {
       try campaigns().count { $0.progress.note?.hasPrefix("it waits: ") == true } == 5
     }
     try Self.start(fixture, "c0", app: "com.example.few")
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       try paces().contains("pace:group:com.example.few:production:c0")
     }
     let ofMany = try paces().count { $0.hasPrefix("pace:group:com.example.many:") }
     #expect(ofMany == PaceRoom.groupsOfAppAtMost)
     // The database has what the topic has a moment later.
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       try campaigns().count { $0.progress.hasSetPace } == PaceRoom.groupsOfAppAtMost + 1
     }
     #expect(scheduler.stop() == nil)

@@ -137,20 +137,20 @@ import Testing
     let scheduler = try fixture.scheduler(database)
     _ = try Self.start(fixture, "sale", fixture.kafka.name("audiences.vips"))
     #expect(
-      eventually(withinMilliseconds: 30_000) { Self.progress(database, "sale")?.state == .running })
+      eventually { Self.progress(database, "sale")?.state == .running })
     usleep(1_500_000)
     #expect(Self.progress(database, "sale")?.total == nil)
     let topic = try fixture.kafka.createTopic("audiences.vips", partitions: 3)
     for first in stride(from: 0, to: 3_000, by: 300) {
       try fixture.produce(topic, Self.lines(first..<first + 300))
     }
-    expectEventually(withinMilliseconds: 30_000) { Self.progress(database, "sale")?.state == .done }
+    expectEventually { Self.progress(database, "sale")?.state == .done }
     let later = try Self.start(fixture, "later", topic)
     #expect(
-      eventually(withinMilliseconds: 30_000) { Self.progress(database, "later")?.state == .done })
+      eventually { Self.progress(database, "later")?.state == .done })
     let progress = try #require(Self.progress(database, later.name))
     #expect(progress.total == 3_000 && progress.addressed == 3_000)
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       try Set(fixture.readAll(fixture.names.notifications(.bulk)).compactMap(\.key)).count == 3_000
     }
     #expect(scheduler.stop() == nil && ingest.stop() == nil)
@@ -166,7 +166,7 @@ import Testing
     let database = fixture.folder.file("s.db")
     let scheduler = try fixture.scheduler(database)
     _ = try Self.start(fixture, "sale", fixture.kafka.name(name))
-    expectEventually(withinMilliseconds: 30_000) {
+    expectEventually {
       (try? fixture.readAll(fixture.names.deadLetters).count) == 1
     }
     let letter = try #require(try fixture.readAll(fixture.names.deadLetters).first)
@@ -220,17 +220,22 @@ import Testing
     worker.ask(
       .init(campaign: key("b", "b.b"), run: 10, startedAt: 1), audience("b.b", small), .count)
     var order: [(name: String, count: Int)] = []
-    expectEventually(withinMilliseconds: 60_000) {
+    func drain() {
       for (asker, answer) in worker.drainAnswers() {
         if case .count(let count) = answer { order.append((asker.campaign.name, count.tokens)) }
       }
+    }
+    drain()
+    let answeredBefore = order.count
+    expectEventually {
+      drain()
       return order.count == 5
     }
     // All of it was read in pieces, and in each app's own order.
     #expect(order.allSatisfy { $0.count == ($0.name == "b" ? 3 : 20_000) })
     #expect(order.filter { $0.name != "b" }.map(\.name) == (0..<4).map { "a\($0)" })
     let place = try #require(order.firstIndex { $0.name == "b" })
-    #expect(place <= 1, "\(order)")
+    #expect(place <= answeredBefore + 1, "\(order)")
   }
 }
 

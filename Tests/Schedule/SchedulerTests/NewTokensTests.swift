@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Identity
-import Store
 import Testing
 
 @testable import Scheduler
+@testable import Store
 
 /// Which update tokens may have missed the last state of their activity.
 @Suite struct NewTokensTests {

@@ -11,17 +11,17 @@ import Testing
     let ingest = try fixture.ingest()
     let location = try DatabaseKind.postgres.location(in: fixture.folder)
     let (first, second) = (try fixture.scheduler(location), try fixture.scheduler(location))
-    expectEventually(withinMilliseconds: 40_000) {
+    expectEventually {
       [first, second].allSatisfy { $0.counter("partitions_assigned") == 2 }
     }
     let due = WallClock.milliseconds() + 20_000
     for index in 0..<40 { try fixture.request("r\(index)", sendAt: due + Int64(index) * 100) }
-    expectEventually(withinMilliseconds: 19_000) {
+    expectEventually {
       first.counter("scheduled") + second.counter("scheduled") >= 40
     }
     #expect(first.counter("scheduled") > 0 && second.counter("scheduled") > 0)
     // A broker that rebalances refuses a member's last commit, and what is not committed is read again.
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       try fixture.kafka.committed(fixture.names.group(.scheduler), fixture.names.schedule) >= 40
     }
     #expect(second.stop() == nil)

@@ -35,7 +35,7 @@ final class SchedulerFixture {
     var settings = try IngestSettings(context.values)
     settings.kafka = kafka.configuration
     let ready = settings
-    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
+    return try RunningService(context) { context throws(ServiceFailure) in
       try IngestService.run(ready, context)
     }
   }
@@ -46,9 +46,15 @@ final class SchedulerFixture {
     var settings = try SchedulerSettings(context.values)
     settings.kafka = kafka.configuration
     let ready = settings
-    return try RunningService(context, patience: 30_000) { context throws(ServiceFailure) in
+    return try RunningService(context) { context throws(ServiceFailure) in
       try SchedulerService.run(ready, context)
     }
+  }
+
+  /// A time so many milliseconds after these services work on their partitions.
+  func due(in milliseconds: Int64, for services: RunningService...) -> Int64 {
+    expectEventually { services.allSatisfy { $0.counter("partitions_assigned") > 0 } }
+    return WallClock.milliseconds() + milliseconds
   }
 
   /// A database of device tokens, complete and empty, and where it is.

@@ -60,7 +60,7 @@ import Testing
     #expect(!isDone && worker.failure == nil)
     #expect(worker.act(tick) == 1)
     #expect(!worker.machine.isIdle && worker.owed.repairs.count == 1)
-    expectEventually(withinMilliseconds: 20_000) {
+    expectEventually {
       worker.drainAnswers()
       return worker.counters[.released] == 1
     }

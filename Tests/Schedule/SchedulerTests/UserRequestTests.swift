@@ -52,7 +52,7 @@ import Testing
     try Self.send(fixture, "b", #""users":["ann","bob","ann","carl"]"#)
     try Self.send(fixture, "c", #""user":"carl""#)
     try Self.send(fixture, "d", #""user":"ann","type":"voip""#)
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       try fixture.receipts().count { $0.outcome == .addressed } == 4
     }
     #expect(try fixture.keys("a") == [1, 2].map(Self.token))
@@ -65,7 +65,7 @@ import Testing
     #expect(try fixture.summary("b")?.addressed == 3)
     let nobody = try #require(try fixture.summary("c"))
     #expect(nobody.addressed == 0 && nobody.reason == "no_device" && nobody.detail != nil)
-    #expect(eventually(withinMilliseconds: 5_000) { scheduler.counter("loaded") == 0 })
+    #expect(eventually { scheduler.counter("loaded") == 0 })
     #expect(scheduler.counter("addressed") == 3 && scheduler.counter("without_device") == 1)
     #expect(scheduler.counter("devices_addressed") == 6)
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
@@ -79,14 +79,14 @@ import Testing
     let ingest = try fixture.ingest()
     let scheduler = try fixture.scheduler(
       fixture.folder.file("schedule.db"), ["--devices", location])
-    let due = WallClock.milliseconds() + 9_000
+    let due = fixture.due(in: 12_000, for: ingest, scheduler)
     let time = Timestamp.text(milliseconds: due)
     try Self.send(fixture, "a", #""user":"ann","send_at":"\#(time)""#)
     try Self.send(fixture, "cancelled", #""user":"ann","send_at":"\#(time)""#)
-    #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("scheduled") == 2 })
+    #expect(eventually { scheduler.counter("scheduled") == 2 })
     try fixture.cancel("cancelled")
     try Self.register(store, 2, at: 20, DeviceDetails(user: "ann"))
-    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("a") != nil })
+    #expect(try eventually { try fixture.summary("a") != nil })
     #expect(try fixture.keys("a") == [1, 2].map(Self.token))
     #expect(try fixture.sent().allSatisfy { $0.at >= due })
     usleep(300_000)
@@ -113,9 +113,9 @@ import Testing
     }
     try Self.send(fixture, "a", #""user":"ann""#)
     try Self.send(fixture, "b", #""user":"bob""#)
-    #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("people_waiting") == 2 })
+    #expect(eventually { scheduler.counter("people_waiting") == 2 })
     #expect(
-      eventually(withinMilliseconds: 5_000) { obstacle()?.contains("37 % of 100 records") == true })
+      eventually { obstacle()?.contains("37 % of 100 records") == true })
     #expect(try fixture.receipts().isEmpty)
     // What is read now; ann's first device is on no topic.
     try store.transaction { () throws(StoreError) in
@@ -125,12 +125,12 @@ import Testing
       _ = try store.removeOldRows(after: nil, limit: 1_000)
       try store.setComplete(at: 9)
     }
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       try fixture.receipts().count { $0.outcome == .addressed } == 2
     }
     #expect(try fixture.keys("a") == [Self.token(2)])
     #expect(try fixture.summary("b")?.reason == "no_device")
-    #expect(eventually(withinMilliseconds: 5_000) { obstacle() == nil })
+    #expect(eventually { obstacle() == nil })
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
@@ -143,14 +143,14 @@ import Testing
       fixture.folder.file("schedule.db"), ["--devices", location, "--one-per-model", Self.app])
     try Self.send(fixture, "a", #""user":"ann""#)
     try Self.send(fixture, "cancelled", #""user":"ann""#)
-    #expect(eventually(withinMilliseconds: 15_000) { scheduler.counter("people_waiting") == 2 })
+    #expect(eventually { scheduler.counter("people_waiting") == 2 })
     #expect(scheduler.counter("people_failing") == 1)
     try fixture.request("other", sendAt: WallClock.milliseconds() + 1_500)
-    try expectEventually(withinMilliseconds: 15_000) {
+    try expectEventually {
       try fixture.sent().contains { $0.id == "other" }
     }
     try fixture.cancel("cancelled")
-    #expect(eventually(withinMilliseconds: 8_000) { scheduler.counter("cancelled") == 1 })
+    #expect(eventually { scheduler.counter("cancelled") == 1 })
     let store = try TokenStore(location, now: 1)
     for (number, at) in [(1, 10), (2, 20), (3, 30)] {
       try Self.register(
@@ -158,7 +158,7 @@ import Testing
         DeviceDetails(user: "ann", model: number == 3 ? "iPad16,3" : "iPhone17,1"))
     }
     try store.setComplete(at: 1)
-    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.summary("a") != nil })
+    #expect(try eventually { try fixture.summary("a") != nil })
     #expect(try fixture.keys("a") == [2, 3].map(Self.token))
     #expect(scheduler.counter("people_failing") == 0 && scheduler.counter("people_waiting") == 0)
     usleep(300_000)

@@ -114,7 +114,9 @@ import Testing
     }
     let gateways = try rig.gateways([script, script])
     try rig.publishToken()
-    let sender = try rig.startSender(for: gateways, ["--request-timeout", "20s"])
+    let sender = try rig.startSender(for: gateways, ["--request-timeout", "30s"]) {
+      $0.pingTimeout = 4_000
+    }
     try rig.sendMany(60)
     let receipts = try rig.receipts(60)
     #expect(Set(receipts.map(\.apnsID)).count == 60)

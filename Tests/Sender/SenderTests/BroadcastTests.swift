@@ -6,12 +6,12 @@ import GatewaySimulator
 import HTTPClient
 import JSON
 import Kafka
-import OperatorCommand
 import Records
 import ServiceKit
 import TestSupport
 import Testing
 
+@testable import OperatorCommand
 @testable import Sender
 
 /// Broadcasts from Kafka to the gateway.

@@ -48,6 +48,22 @@ import Testing
           + " in a file of its own, name that in key_file") == true)
   }
 
+  @Test func `a file that changes before the sender works, as while Kafka is away, is noticed`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    func write(_ key: String) throws {
+      try File.write(folder.file("token-key"), Array(String(repeating: key, count: 32).utf8))
+    }
+    try write("5a")
+    let context = try SenderService.context(
+      ["--kafka", "localhost:1", "--token-key", folder.file("token-key")])
+    let settings = try SenderSettings(context.values)
+    try write("a5")
+    let watch = CertificateWatch(settings, context)
+    #expect(eventually { watch.turn() })
+  }
+
   private func gateway(_ rig: SenderRig, _ script: ScriptedGateway.Script) throws -> ScriptedGateway
   {
     try ScriptedGateway(
@@ -145,7 +161,9 @@ import Testing
     }
     let gateway = try gateway(rig, script)
     let path = try list(rig, "old", try rig.authority.issueClient(bundleID: SenderRig.app))
-    let sender = try rig.startSender(for: [gateway], ["--certificates", path])
+    // On a busy machine the pool would grow.
+    let sender = try rig.startSender(
+      for: [gateway], ["--certificates", path, "--max-connections", "1"])
     try rig.sendMany(20)
     #expect(try rig.receipts(20).count == 20)
     // What cannot be used changes nothing.
@@ -172,7 +190,9 @@ import Testing
     let rig = try SenderRig()
     let gateway = try gateway(rig, .init())
     let path = try list(rig, "push", try rig.authority.issueClient(bundleID: SenderRig.app))
-    let sender = try rig.startSender(for: [gateway], ["--certificates", path])
+    // On a busy machine the pool would grow.
+    let sender = try rig.startSender(
+      for: [gateway], ["--certificates", path, "--max-connections", "1"])
     func samples(_ name: String) -> [MetricSample] {
       sender.context.counters.samples.filter { $0.metric.name == "martlet_sender_\(name)" }
     }

@@ -33,7 +33,7 @@ import Testing
     try rig.withdrawToken("TEAM000001/KEY0000001/any")
     // What is in flight stays where it is, what comes now goes out with the new key.
     var probes = 0
-    try expectEventually(withinMilliseconds: 20_000, pauseMilliseconds: 100) {
+    try expectEventually(pauseMilliseconds: 100) {
       try rig.sendMany(1, from: 100 + probes)
       probes += 1
       return gateway.seen.requests.contains { $0.connection == 2 }

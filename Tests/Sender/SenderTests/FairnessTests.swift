@@ -17,7 +17,7 @@ import Testing
   private static let flood = 2_000
   /// What another tenant's trouble may cost, in milliseconds, on a busy machine: a full destination may stop the
   /// intake for 0.2 s a time, and what waits for it has to be read past. Without the rules it is half a minute.
-  private static let bound: Int64 = 5_000
+  private static let bound: Int64 = 10_000
 
   /// Sends the good tenant's notifications for a while, to devices in every partition, and checks that each is
   /// delivered in time.
@@ -47,7 +47,7 @@ import Testing
     try rig.sendMany(0..<Self.flood, app: Self.flooding)
     // More than one of the loops has.
     #expect(
-      eventually(withinMilliseconds: 30_000) { sender.counter("diverted") > Self.flood / 2 },
+      eventually { sender.counter("diverted") > Self.flood / 2 },
       "\(sender.counter("diverted")) diverted")
     try expectUndisturbed(rig)
     #expect(sender.counter("dead_lettered") == 0)

@@ -33,6 +33,8 @@ struct FaultCase: Sendable {
   var count = 200
   /// The rules end after so many milliseconds; the credential is renewed then.
   var endsAfter: UInt32?
+  /// Whether a lost answer, or a silent connection, has to be found: other cases must not take a busy machine for one.
+  var findsSilence = false
   /// Sends half of the notifications, and the rest after so many milliseconds.
   var pause: UInt32?
   /// What was expected and does not hold, in words; nothing when all is well.
@@ -126,7 +128,7 @@ struct FaultCase: Sendable {
             "the others do not",
             { run in
               let longest = run.receipt(7).map { wait($0) } ?? 0
-              return run.receipts.count { wait($0) + 3_000 < longest } >= 199
+              return run.receipts.count { wait($0) + 1_000 < longest } >= 199
             }
           )))
     default:
@@ -187,6 +189,7 @@ struct FaultCase: Sendable {
       FaultCase(
         rules: #"[{"id":"lost_answer","when":{"token":"\#(token(6))","times":1}},"#
           + #"{"id":"lost_answer","with":"reset","when":{"token":"\#(token(8))","times":1}}]"#,
+        findsSilence: true,
         failures: expect(
           delivered, ("sent again after the deadline", { $0.receipt(6)?.attempts == 2 }),
           ("sent again after the reset", { $0.receipt(8)?.attempts == 2 })))
@@ -253,6 +256,7 @@ struct FaultCase: Sendable {
         rules: #"[{"id":"black_hole","what":"answers","when":{"token":"\#(token(2))","times":1}},"#
           + #"{"id":"black_hole","what":"everything","when":{"nth":80}},{"id":"black_hole","what":"settings","#
           + #""when":{"connection":2}}]"#,
+        findsSilence: true,
         failures: expect(
           // By its own deadline, or by the PING that finds its connection silent.
           delivered, ("a silent stream is found", { $0.foundSilence }),
@@ -291,7 +295,7 @@ struct FaultCase: Sendable {
       FaultCase(
         rules: #"[{"id":"idle_connection","when":{"idle":"200ms","connection":1}},"#
           + #"{"id":"idle_connection","with":"silence","when":{"idle":"200ms","connection":2}}]"#,
-        pause: 1_500, failures: expect(delivered))
+        findsSilence: true, pause: 1_500, failures: expect(delivered))
     }
   }
 }

@@ -61,7 +61,7 @@ enum GoAwayEnding: CaseIterable, Sendable {
     }
     let gateways = try rig.gateways([script, script])
     try rig.publishToken()
-    let sender = try rig.startSender(for: gateways, ["--request-timeout", "3s"])
+    let sender = try rig.startSender(for: gateways, ["--request-timeout", "10s"])
     try rig.sendMany(20)
     let receipts = try rig.receipts(20)
     #expect(Set(receipts.map(\.apnsID)).count == 20)

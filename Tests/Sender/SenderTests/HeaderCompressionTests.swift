@@ -73,7 +73,7 @@ private enum Representation: Equatable {
     _ http2: HTTP2Implementation, indexesAuthorization: Bool = false
   ) throws -> [[Representation]] {
     let pool = GatewayPool(
-      number: 0, credential: "test", kind: .production,
+      number: 0, credential: "test", isNamed: true, kind: .production,
       gateway: Endpoint(host: "gateway.test", port: 443), tls: try .client(), http2: http2,
       indexesAuthorization: indexesAuthorization)
     pool.authorization = Authorization(token: Array("a.b.c".utf8))

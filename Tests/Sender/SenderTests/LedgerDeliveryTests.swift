@@ -58,7 +58,7 @@ import Testing
     for number in 0..<10 {
       try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
     }
-    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    _ = rig.producer.flush(timeoutMilliseconds: 30_000)
     try rig.commit(offset: 2, metadata: "holes1:BA:00000000")
     let sender = try rig.startSender()
     let receipts = try rig.receipts(8)
@@ -71,7 +71,7 @@ import Testing
     for number in 0..<10 {
       try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(number)))
     }
-    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    _ = rig.producer.flush(timeoutMilliseconds: 30_000)
     let map = try #require(OffsetMap.encode(of: rig.onlyPartition, base: 2, [3..<5, 7..<9]))
     try rig.commit(offset: 2, metadata: map)
     let sender = try rig.startSender()
@@ -118,7 +118,7 @@ import Testing
     try rig.send("no device", SenderRig.envelope(id: SenderRig.id(50)))
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
     try rig.send("no device", SenderRig.envelope(id: SenderRig.id(51)))
-    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    _ = rig.producer.flush(timeoutMilliseconds: 30_000)
     try rig.commit(offset: 1, metadata: OffsetMap.encode(of: rig.onlyPartition, base: 1, [2..<3]))
     let sender = try rig.startSender()
     for number in [50, 51] {
@@ -222,7 +222,7 @@ import Testing
   func `records that retention removed are counted as lost, and the rest is delivered`() throws {
     let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
     try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(0)))
-    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    _ = rig.producer.flush(timeoutMilliseconds: 30_000)
     try rig.commit(offset: 1, metadata: nil)
     let count = 2_500
     let low = try rig.overflow(count: count, bodyBytes: 3_500)

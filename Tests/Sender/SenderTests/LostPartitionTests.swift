@@ -32,7 +32,7 @@ private func gateway(
     throws
   {
     let (redone, hanging) = (SenderRig.token(0), SenderRig.token(1))
-    let gateway = try gateway(late: 12_000, of: [redone, hanging], silentAfterwards: [hanging])
+    let gateway = try gateway(late: 25_000, of: [redone, hanging], silentAfterwards: [hanging])
     let rig = try SenderRig(partitions: 1, embedded: true)
     let broker = try #require(rig.fixture.broker)
     try rig.publishToken()
@@ -49,7 +49,7 @@ private func gateway(
     broker.inject([.illegalGeneration], into: .heartbeat)
     #expect(eventually { sender.counter("assignments_lost") == 1 })
     // Assigned again, both that were open are sent again, and one of them is answered.
-    expectEventually(withinMilliseconds: 20_000) {
+    expectEventually {
       gateway.requests.filter { $0.token == hanging }.count == 2
     }
     #expect(try eventually { try rig.committed() == 2 })
@@ -74,14 +74,15 @@ private func gateway(
     try rig.sendMany(0..<50)
     broker.inject(Array(repeating: .coordinatorNotAvailable, count: 50_000), into: .offsetFetch)
     let sender = try rig.startSender()
-    #expect(eventually(withinMilliseconds: 30_000) { sender.counter("beginnings_failed") > 0 })
+    #expect(eventually { sender.counter("beginnings_failed") > 0 })
     #expect(sender.counter("taken") == 0)
     // Away altogether for longer than the session lasts: the assignment that could not begin is lost.
     broker.setDown()
     broker.clearFaults(of: .offsetFetch)
-    #expect(!eventually(withinMilliseconds: 6_000) { sender.hasEnded })
+    let session = UInt64(KafkaFixture.sessionMilliseconds)
+    #expect(!eventually(withinMilliseconds: session + 2_000) { sender.hasEnded })
     broker.setUp()
-    #expect(try rig.receipts(of: 0..<50, withinMilliseconds: 40_000).count == 50)
+    #expect(try rig.receipts(of: 0..<50).count == 50)
     #expect(sender.stop() == nil)
     #expect(try rig.committed() == 50)
   }
@@ -100,7 +101,7 @@ private func gateway(
     first.requestStop()
     #expect(!eventually(withinMilliseconds: 500) { first.hasEnded }, "it waits for the answer")
     let second = try rig.startSender(flags, answering: gateway)
-    #expect(eventually(withinMilliseconds: 20_000) { first.hasEnded })
+    #expect(eventually { first.hasEnded })
     #expect(first.stop() == nil)
     #expect(try rig.receipts(of: [0]).map(\.outcome) == [.delivered], "by the second one")
     #expect(second.stop() == nil)
@@ -118,12 +119,12 @@ private func gateway(
     if request == .syncGroup { broker.inject([.fencedInstance], into: request) }
     let sender = try rig.startSender(["--instance-id", "one"])
     try rig.sendMany(20)
-    #expect(try rig.receipts(of: 0..<20, withinMilliseconds: 30_000).count == 20)
+    #expect(try rig.receipts(of: 0..<20).count == 20)
     if request != .syncGroup { broker.inject([.fencedInstance], into: request) }
     try rig.sendMany(20, from: 20)
-    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("rejoined") == 1 })
+    #expect(eventually { sender.counter("rejoined") == 1 })
     try rig.sendMany(20, from: 40)
-    #expect(try rig.receipts(of: 20..<60, withinMilliseconds: 30_000).count == 40)
+    #expect(try rig.receipts(of: 20..<60).count == 40)
     #expect(!sender.hasEnded)
     #expect(sender.stop() == nil)
     #expect(try rig.committed() == 60)
@@ -150,7 +151,7 @@ private func gateway(
       #expect(eventually { gateway.count == 21 })
     }
     broker.inject([.fencedInstance], into: .heartbeat)
-    #expect(eventually(withinMilliseconds: 30_000) { sender.hasEnded }, "not after ten minutes")
+    #expect(eventually { sender.hasEnded }, "not after ten minutes")
     let failure = try #require(sender.stop())
     #expect("\(failure)".contains("FENCED_INSTANCE_ID"), "\(failure)")
     #expect(try rig.committed() == 20)

@@ -73,7 +73,7 @@ import Testing
     try control("com.example.other", nil)
     #expect(eventually { sender.counter("paused_campaigns") == 0 })
     try send(10..<15)
-    #expect(try rig.receipts(of: 10..<15).allSatisfy { $0.outcome == .delivered })
+    #expect(try rig.receipts(of: 10..<15).count { $0.outcome == .delivered } == 5)
     #expect(sender.stop() == nil)
   }
 }

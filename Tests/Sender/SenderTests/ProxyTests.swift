@@ -26,7 +26,11 @@ import Testing
     try rig.publishToken()
     try rig.startSender(
       for: gateways,
-      ["--proxy", "http://\(proxy.address)", "--proxy-credentials", rig.folder.file("proxy")])
+      [
+        "--proxy", "http://\(proxy.address)", "--proxy-credentials", rig.folder.file("proxy"),
+        // On a busy machine the pool would grow.
+        "--max-connections", "1",
+      ])
     try rig.sendMany(50)
     let receipts = try rig.receipts(50)
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
@@ -51,7 +55,7 @@ import Testing
     #expect(eventually { sender.counter("connections_lost") > 0 })
     let connects = sender.counter("connects")
     try rig.sendMany(20..<200)
-    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("connects") >= connects + 2 })
+    #expect(eventually { sender.counter("connects") >= connects + 2 })
     let back = try TinyProxy(to: gateways[0].address, port: address.port)
     let receipts = try rig.receipts(of: 20..<200)
     #expect(receipts.count == 180)
@@ -141,7 +145,7 @@ import Testing
       to: proxy.address,
       through: ProxyRequest(host: SenderRig.gatewayName, port: 443, credentials: credentials))
     var events: [ReadyEvent] = []
-    let deadline = MonotonicClock.milliseconds() + 5_000
+    let deadline = MonotonicClock.milliseconds() + 60_000
     while !connection.isClosed, MonotonicClock.milliseconds() < deadline {
       poller.wait(timeoutMilliseconds: 10, into: &events)
       for event in events {

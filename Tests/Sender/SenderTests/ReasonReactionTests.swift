@@ -54,7 +54,7 @@ private struct ReasonRun: Sendable {
   private static func tokenRequests(_ rig: SenderRig) throws -> String {
     let asking = Reason.allCases.filter { $0.rule.credential == .refresh }.map(\.name)
     var asked = ""
-    _ = try eventually(withinMilliseconds: 20_000) {
+    _ = try eventually {
       asked = try rig.fixture.read(rig.names.tokenRequests, count: 1_000, timeoutMilliseconds: 300)
         .compactMap(\.value).joined(separator: "\n")
       return asking.allSatisfy(asked.contains)

@@ -46,8 +46,8 @@ import Testing
       }
       try audit.look()
     }
-    #expect(rig.producer.flush(timeoutMilliseconds: 10_000))
-    let isAll = try eventually(withinMilliseconds: 20_000, pauseMilliseconds: 50) {
+    #expect(rig.producer.flush(timeoutMilliseconds: 30_000))
+    let isAll = try eventually(pauseMilliseconds: 50) {
       try audit.look()
       return audit.receipts.count == count
     }
@@ -125,7 +125,7 @@ private final class CommitAudit {
     let all = (0..<Int32(tail.partitions)).map {
       TopicPartition(topic: rig.names.receipts, partition: $0)
     }
-    let ends = try admin.watermarks(all, timeoutMilliseconds: 5_000).map(\.high)
+    let ends = try admin.watermarks(all, timeoutMilliseconds: 30_000).map(\.high)
     _ = try eventually {
       _ = tail.poll(into: &batch, timeoutMilliseconds: 5)
       for index in 0..<batch.count {

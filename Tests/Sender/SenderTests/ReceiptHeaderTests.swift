@@ -57,10 +57,10 @@ import Testing
     try rig.sendMany(1..<3)
     // 40 s are more than the first topic waits, which is where the other one goes.
     let minute = try rig.fixture.read(
-      rig.names.retries(.minute1), count: 1, timeoutMilliseconds: 20_000)
+      rig.names.retries(.minute1), count: 1, timeoutMilliseconds: 30_000)
     #expect(minute.map(\.key) == [SenderRig.token(1)])
     let seconds = try rig.fixture.read(
-      rig.names.retries(.seconds5), count: 1, timeoutMilliseconds: 20_000)
+      rig.names.retries(.seconds5), count: 1, timeoutMilliseconds: 30_000)
     #expect(seconds.map(\.key) == [SenderRig.token(2)])
   }
 

@@ -35,7 +35,7 @@ import Testing
     try rig.sendMany(Self.count..<Self.count + 1)
     #expect(try rig.receipts(of: Self.count...Self.count).count == 1)
     #expect(next.counter("delivered") == 1)
-    #expect(try rig.receipts(Self.count + 2, withinMilliseconds: 500).count == Self.count + 1)
+    #expect(try rig.receipts(afterMilliseconds: 500).count == Self.count + 1)
   }
 
   @Test(arguments: [1, 2])
@@ -58,7 +58,7 @@ import Testing
   @Test func `a dead letter that its topic does not take is cut until it does`() throws {
     let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
     try rig.send("no device", String(repeating: "x", count: 100_000))
-    _ = rig.producer.flush(timeoutMilliseconds: 5_000)
+    _ = rig.producer.flush(timeoutMilliseconds: 30_000)
     rig.fixture.broker!.inject(Array(repeating: .messageTooLarge, count: 4), into: .produce)
     let sender = try rig.startSender()
     let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)

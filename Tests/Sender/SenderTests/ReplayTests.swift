@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Kafka
-import OperatorCommand
 import Records
 import SenderDecisions
 import ServiceKit
 import TestSupport
 import Testing
 
+@testable import OperatorCommand
 @testable import Sender
 
 /// Dead letters of the sender.
@@ -27,7 +27,7 @@ import Testing
     let rig = try SenderRig()
     // Some credential is known, and it serves another app: then the app of these is unknown.
     try rig.publishToken(keyID: "KEY0000002", apps: ["com.example.other"])
-    try rig.startSender { $0.credentialWait = 1_500 }
+    try rig.startSender { $0.credentialWait = 5_000 }
     let count = 5
     try rig.sendMany(0..<count)
     func outcomes(_ receipts: Int) throws -> [Outcome: Int] {

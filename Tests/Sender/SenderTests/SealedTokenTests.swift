@@ -46,7 +46,7 @@ import Testing
     let signer = try rig.startSigner(flags)
     let sender = try rig.startSender(flags)
     try rig.sendMany(20)
-    let receipts = try rig.receipts(20, withinMilliseconds: 30_000)
+    let receipts = try rig.receipts(20)
     #expect(receipts.count == 20)
     #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.status == 200 })
     #expect(sender.counter("unreadable_tokens") == 0)
@@ -68,7 +68,7 @@ import Testing
     #expect(record.value?.contains(#""sealed":"v1."#) == true)
     try rig.startSender(["--token-key", rig.folder.file("token-key")])
     try rig.sendMany(20)
-    #expect(try rig.receipts(20).allSatisfy { $0.outcome == .delivered })
+    #expect(try rig.receipts(20).count { $0.outcome == .delivered } == 20)
   }
 
   @Test(arguments: [nil, SealedTokenTests.other])
@@ -86,9 +86,9 @@ import Testing
       flags = ["--token-key", rig.folder.file("another-key")]
     }
     let sender = try rig.startSender(flags, loops: 1)
-    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("unreadable_tokens") == 1 })
+    #expect(eventually { sender.counter("unreadable_tokens") == 1 })
     try rig.sendMany(5)
-    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("taken") == 5 })
+    #expect(eventually { sender.counter("taken") == 5 })
     #expect(sender.counter("delivered") == 0)
     // With a key a plain one could be anybody's: what helps is one that this sender's own key opens.
     let readable = try key.map { try rig.seal($0, file: "another-key") } ?? TokenSeal.none
@@ -107,7 +107,9 @@ import Testing
     let rig = try SenderRig(keys: 3)
     let seal = try rig.seal(Self.key)
     try rig.publishToken(apps: [SenderRig.app], sealed: seal)
-    let sender = try rig.startSender(["--token-key", rig.folder.file("token-key")], loops: 1)
+    // On a busy machine the pool would grow.
+    let sender = try rig.startSender(
+      ["--token-key", rig.folder.file("token-key"), "--max-connections", "1"], loops: 1)
     try rig.sendMany(0..<5)
     #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
     let now = WallClock.seconds()
@@ -116,7 +118,7 @@ import Testing
     try rig.publishToken(keyID: "KEY0000000", apps: [SenderRig.app])
     let topic = try rig.producer.topic(named: rig.names.providerTokens)
     try rig.fixture.produce(rig.producer, topic, key: "TEAM000001/KEY0000001/any", value: "{}")
-    expectEventually(withinMilliseconds: 20_000) {
+    expectEventually {
       sender.counter("unreadable_tokens") == 2 && sender.counter("bad_token_records") == 1
     }
     try rig.sendMany(5..<10)
@@ -142,7 +144,7 @@ import Testing
     try rig.put(nil)
     try rig.put(plain)
     try rig.put(try seal.sealed(old))
-    expectEventually(withinMilliseconds: 20_000) {
+    expectEventually {
       sender.counter("vanished_tokens") == 1 && sender.counter("bad_token_records") == 1
     }
     try rig.sendMany(5..<10)
@@ -151,7 +153,7 @@ import Testing
     try rig.put(try seal.sealed(plain))
     // Until the sender has read that, the token serves.
     var next = 10
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       defer { next += 1 }
       try rig.sendMany(next..<next + 1)
       return try rig.receipts(of: next..<next + 1).allSatisfy { $0.outcome == .deadLettered }
@@ -171,11 +173,11 @@ import Testing
     #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
     try rig.put(nil)
     #expect(
-      eventually(withinMilliseconds: 20_000) { sender.counter("credentials_without_token") == 1 })
+      eventually { sender.counter("credentials_without_token") == 1 })
     let obstacles = { sender.context.status.obstacles.map { "\($0)" }.joined() }
     #expect(eventually { obstacles().contains("no provider token for credential") })
     try rig.sendMany(5..<10)
-    #expect(eventually(withinMilliseconds: 20_000) { sender.counter("taken") == 10 })
+    #expect(eventually { sender.counter("taken") == 10 })
     #expect(sender.counter("dead_lettered") == 0)
     try rig.publishToken(generation: 2, apps: [SenderRig.app])
     #expect(try rig.receipts(10).count { $0.outcome == .delivered } == 10)
@@ -192,7 +194,7 @@ import Testing
     try rig.publishToken(apps: [SenderRig.app], sealed: next)
     let sender = try rig.startSender(["--token-key", rig.folder.file("token-key")])
     try rig.sendMany(20)
-    expectEventually(withinMilliseconds: 20_000) {
+    expectEventually {
       sender.counter("unreadable_tokens") == 1 && sender.counter("taken") == 20
     }
     #expect(sender.counter("delivered") == 0)

@@ -106,7 +106,8 @@ import Testing
       SenderRig.token(2),
       SenderRig.envelope(id: SenderRig.id(2), expiration: "\(WallClock.seconds() + 2)"))
     let receipts = try rig.receipts(2)
-    #expect(receipts.map(\.outcome) == [.expired, .deadLettered])
+    // They are perhaps in different partitions.
+    #expect(receipts.count == 2 && Set(receipts.map(\.outcome)) == [.expired, .deadLettered])
     let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)
     let reason = letters.first?.headers.first { $0.name == "martlet-reason" }
     #expect(reason?.value == Array("no_credential".utf8))
@@ -121,20 +122,20 @@ import Testing
     try rig.publishToken(issuedAt: now + 86_400, generation: 2)
     let sender = try rig.startSender(for: [gateway])
     try rig.sendMany(5)
-    #expect(try rig.receipts(5).allSatisfy { $0.outcome == .delivered })
+    #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
     #expect(sender.counter("future_tokens") == 1)
     // The signer's clock is right again; its key has changed, so this token shows.
     try rig.withdrawToken("TEAM000001/KEY0000001/any")
     try rig.publishToken(issuedAt: now - 10, generation: 1)
     // Until the sender has read that, the last good one goes on.
     var sent = 5
-    let isUsed = eventually(withinMilliseconds: 30_000) {
+    let isUsed = eventually {
       guard (try? rig.sendMany(1, from: sent)) != nil else { return false }
       sent += 1
       return Set(gateway.seen.requests.map(\.authorization)).count == 2
     }
     #expect(isUsed, "a tombstone clears the stamp")
-    #expect(try rig.receipts(sent).allSatisfy { $0.outcome == .delivered })
+    #expect(try rig.receipts(sent).count { $0.outcome == .delivered } == sent)
   }
 
   @Test func `the signer gets a request when APNs calls a provider token invalid`() throws {
@@ -187,10 +188,10 @@ import Testing
     for number in 0..<count {
       try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
       if number == count / 3 { try rig.startSender() }
-      if number % 100 == 0 { _ = rig.producer.flush(timeoutMilliseconds: 5_000) }
+      if number % 100 == 0 { _ = rig.producer.flush(timeoutMilliseconds: 30_000) }
     }
     // What the broker did not let the first one commit is sent twice: only the first receipts count.
-    let receipts = try rig.receipts(of: 0..<count, withinMilliseconds: 40_000)
+    let receipts = try rig.receipts(of: 0..<count, withinMilliseconds: 60_000)
     #expect(receipts.count == count)
     #expect(receipts.allSatisfy { $0.outcome == .delivered || $0.outcome == .deduplicated })
     #expect(first.stop() == nil)

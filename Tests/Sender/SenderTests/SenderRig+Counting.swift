@@ -39,9 +39,9 @@ extension SenderRig {
 
   /// The first receipts of these notifications, as far as they come in time.
   func receipts(
-    of wanted: some Sequence<Int>, withinMilliseconds limit: UInt64 = 30_000
+    of wanted: some Sequence<Int>, withinMilliseconds limit: UInt64 = 60_000
   ) throws -> [Receipt] {
-    _ = producer.flush(timeoutMilliseconds: 10_000)
+    _ = producer.flush(timeoutMilliseconds: 30_000)
     var missing = Set(wanted.map { NotificationID(Self.id($0)) })
     let parser = JSONParser()
     var receipts: [Receipt] = []

@@ -54,7 +54,7 @@ extension SenderRig {
     ) {
       $0.connectTimeout = connectTimeout
       $0.pingAfter = 1_000
-      $0.pingTimeout = 2_000
+      $0.pingTimeout = 10_000
       change(&$0)
     }
   }
@@ -75,6 +75,6 @@ extension SenderRig {
     for number in first..<first + count {
       try send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
     }
-    _ = producer.flush(timeoutMilliseconds: 5_000)
+    _ = producer.flush(timeoutMilliseconds: 30_000)
   }
 }

@@ -26,7 +26,8 @@ extension SenderRig {
     let all = (0..<Int32(partitions)).map {
       TopicPartition(topic: names.notifications(.first), partition: $0)
     }
-    return try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 5_000).reduce(0) {
+    let offsets = try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 30_000)
+    return try offsets.reduce(0) {
       guard let offset = $1.offset else { return $0 }
       let above =
         $1.metadata.isEmpty ? [] : try OffsetMap.decode($1.metadata, of: $1.partition, base: offset)

@@ -18,7 +18,7 @@ extension SenderRig {
     let given = [
       "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
       "--credentials", folder.file("credentials.json"),
-      "--kafka.session.timeout.ms=\(fixture.sessionMilliseconds)",
+      "--kafka.session.timeout.ms=\(KafkaFixture.sessionMilliseconds)",
     ]
     let context = try SignerService.context(given + flags)
     let settings = try SignerService.settings(context.values)

@@ -135,7 +135,7 @@ final class SenderRig {
         "--kafka", fixture.configuration.bootstrap, "--topic-prefix", fixture.prefix,
         "--gateway", gateway, "--sandbox-gateway", sandbox ?? gateway, "--gateway-roots",
         answering?.roots ?? folder.file("root.pem"), "--loops", "\(loops)",
-        "--kafka.consumer.session.timeout.ms=\(fixture.sessionMilliseconds)",
+        "--kafka.consumer.session.timeout.ms=\(KafkaFixture.sessionMilliseconds)",
       ] + Self.http2 + hosts + flags)
     var settings = try SenderSettings(context.values)
     change(&settings.fixed)
@@ -183,7 +183,7 @@ final class SenderRig {
     let all = (0..<Int32(partitions)).map {
       TopicPartition(topic: names.notifications(.first), partition: $0)
     }
-    let offsets = try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 5_000)
+    let offsets = try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 30_000)
     return offsets.reduce(0) { $0 + Int($1.offset ?? 0) }
   }
 
@@ -214,9 +214,21 @@ final class SenderRig {
     _ = try fixture.produce(producer, topic, key: subject.key, value: value)
   }
 
+  /// All receipts, after a while in which no more of them should come.
+  func receipts(afterMilliseconds pause: UInt32) throws -> [Receipt] {
+    letPass(milliseconds: pause)
+    let parser = JSONParser()
+    var receipts: [Receipt] = []
+    let isWhole = try fixture.configuration.read(
+      names.receipts, { receipts += try Receipt.all(in: $0.value, parser: parser) },
+      until: { $0.isCaughtUp })
+    guard isWhole else { throw KafkaFixtureTimeout() }
+    return receipts
+  }
+
   /// Receipts until there are `count`, or the time is up.
-  func receipts(_ count: Int, withinMilliseconds limit: UInt64 = 20_000) throws -> [Receipt] {
-    _ = producer.flush(timeoutMilliseconds: 10_000)
+  func receipts(_ count: Int, withinMilliseconds limit: UInt64 = 60_000) throws -> [Receipt] {
+    _ = producer.flush(timeoutMilliseconds: 30_000)
     let parser = JSONParser()
     var receipts: [Receipt] = []
     try fixture.configuration.read(

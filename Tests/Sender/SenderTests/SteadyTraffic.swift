@@ -48,7 +48,7 @@ final class SteadyTraffic {
           let now = MonotonicClock.milliseconds()
           if next > now { usleep(UInt32(next - now) * 1_000) }
         }
-        _ = producer.flush(timeoutMilliseconds: 10_000)
+        _ = producer.flush(timeoutMilliseconds: 30_000)
         producer.close()
       } catch {
         preconditionFailure("the traffic cannot start: \(error)")

@@ -35,7 +35,7 @@ import Testing
     }
     try expectEventually {
       requests.turn()
-      return try fixture.read(names.tokenRequests, count: 1, timeoutMilliseconds: 50).count == 1
+      return try fixture.read(names.tokenRequests, count: 1, timeoutMilliseconds: 1_000).count == 1
     }
   }
 

@@ -53,21 +53,27 @@ final class SignerFixture {
     try SignerService.values(
       [
         "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix,
-        "--credentials", credentialsPath, "--kafka.session.timeout.ms=\(kafka.sessionMilliseconds)",
+        "--credentials", credentialsPath,
+        "--kafka.session.timeout.ms=\(KafkaFixture.sessionMilliseconds)",
       ] + more)
   }
 
-  func start(_ more: [String] = []) throws -> RunningService {
+  /// - Parameter change: What happens between the reading of the settings and the start.
+  func start(
+    _ more: [String] = [], after change: () throws -> Void = {}
+  ) throws -> RunningService {
     let context = ServiceContext(try values(more), name: SignerService.name)
     let settings = try SignerService.settings(context.values)
+    try change()
     return try RunningService(context) { context throws(ServiceFailure) in
       try SignerService.run(settings, context)
     }
   }
 
-  /// Every token on the topic so far.
+  /// Every token on the topic, once there are so many records.
   func tokens(atLeast count: Int) throws -> [ProviderTokenRecord] {
-    try kafka.read(names.providerTokens, count: count).compactMap(\.value).map { value in
+    _ = try kafka.read(names.providerTokens, count: count)
+    return try kafka.configuration.readAll(names.providerTokens).compactMap(\.value).map { value in
       try Array(value.utf8).withUnsafeBytes { bytes in
         try ProviderTokenRecord(bytes, parser: JSONParser())
       }
@@ -88,7 +94,7 @@ final class SignerFixture {
     defer { admin.close() }
     let partition = TopicPartition(topic: names.tokenRequests, partition: 0)
     return try admin.groupOffsets(
-      names.group(.signer), [partition], timeoutMilliseconds: 5_000
+      names.group(.signer), [partition], timeoutMilliseconds: 30_000
     ).first?.offset
   }
 

@@ -20,13 +20,13 @@ import Testing
     broker.inject(Array(repeating: .topicNotAuthorized, count: 100_000), into: .produce)
     let signer = try fixture.start()
     defer { signer.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { signer.counter("refused_by_kafka") > 0 })
+    #expect(eventually { signer.counter("refused_by_kafka") > 0 })
     // The group says that it went on without this signer, as after a session's time-out.
     broker.inject([.illegalGeneration], into: .heartbeat)
-    #expect(eventually(withinMilliseconds: 20_000) { signer.counter("assignments_lost") == 1 })
+    #expect(eventually { signer.counter("assignments_lost") == 1 })
     broker.clearFaults(of: .produce)
     #expect(try fixture.tokens(atLeast: 1).count == 1)
-    #expect(eventually(withinMilliseconds: 20_000) { signer.isOwner })
+    #expect(eventually { signer.isOwner })
     // Kafka may have taken the token just before it was withdrawn: then it is found on the topic, and none is minted.
     #expect(signer.counter("minted") <= 1)
   }
@@ -37,8 +37,8 @@ import Testing
     defer { first.stop() }
     let second = try fixture.start()
     defer { second.stop() }
-    expectEventually(withinMilliseconds: 20_000) { first.context.isReady && second.context.isReady }
-    #expect(eventually(withinMilliseconds: 20_000) { first.isOwner != second.isOwner })
+    expectEventually { first.context.isReady && second.context.isReady }
+    #expect(eventually { first.isOwner != second.isOwner })
     #expect(!eventually(withinMilliseconds: 2_000) { first.isOwner && second.isOwner })
   }
 
@@ -47,7 +47,7 @@ import Testing
     try fixture.kafka.endTransaction(on: fixture.names.tokenRequests)
     let signer = try fixture.start()
     defer { signer.stop() }
-    #expect(try eventually(withinMilliseconds: 20_000) { try fixture.committed() == 1 })
+    #expect(try eventually { try fixture.committed() == 1 })
     #expect(signer.counter("requests") == 0)
   }
 
@@ -70,7 +70,7 @@ import Testing
     #expect(signer.counter("requests") == 2)
     let next = try fixture.start()
     defer { next.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { next.isOwner })
+    #expect(eventually { next.isOwner })
     #expect(!eventually(withinMilliseconds: 500) { next.counter("requests") > 0 })
   }
 }

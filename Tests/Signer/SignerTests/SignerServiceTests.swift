@@ -32,6 +32,7 @@ import Testing
     throws
   {
     let fixture = try SignerFixture()
+    let begin = WallClock.seconds()
     let signer = try fixture.start()
     defer { signer.stop() }
     let tokens = try fixture.tokens(atLeast: 1)
@@ -40,8 +41,7 @@ import Testing
     #expect(token.credential == "TEAMTEAM01/KEYKEYKEY1/any")
     #expect(token.apps == ["com.example.app"])
     #expect(token.generation == 1)
-    let age = WallClock.seconds() - token.issuedAt
-    #expect((5...20).contains(age))
+    #expect((begin - 5...WallClock.seconds() - 5).contains(token.issuedAt))
     let parts = token.token.split(separator: ".")
     let signature = try #require(Base64URL.decode(parts[2].utf8))
     let signed = Array("\(parts[0]).\(parts[1])".utf8)
@@ -62,7 +62,7 @@ import Testing
     try request(fixture, reason: "missing")
     #expect(!eventually(withinMilliseconds: 300) { signer.counter("requests") > 0 })
     broker.clearFaults(of: .offsetFetch)
-    #expect(eventually(withinMilliseconds: 20_000) { signer.counter("requests") == 1 })
+    #expect(eventually { signer.counter("requests") == 1 })
   }
 
   @Test
@@ -72,7 +72,7 @@ import Testing
     broker.inject(Array(repeating: .topicNotAuthorized, count: 3), into: .produce)
     let signer = try fixture.start()
     defer { signer.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { signer.counter("refused_by_kafka") == 3 })
+    #expect(eventually { signer.counter("refused_by_kafka") == 3 })
     #expect(try fixture.tokens(atLeast: 1).count == 1)
     #expect(eventually { signer.counter("minted") == 1 })
   }
@@ -92,7 +92,7 @@ import Testing
     try fixture.publish(record(fixture, age: 44 * 60, generation: 7))
     let signer = try fixture.start()
     defer { signer.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { signer.isOwner })
+    #expect(eventually { signer.isOwner })
     letPass(milliseconds: 1_500)
     #expect(try fixture.tokens(atLeast: 1).count == 1)
   }
@@ -113,9 +113,9 @@ import Testing
     #expect(try fixture.tokens(atLeast: 1).count == 1)
     let second = try fixture.start()
     defer { second.stop() }
-    #expect(eventually(withinMilliseconds: 20_000) { first.isOwner != second.isOwner })
+    #expect(eventually { first.isOwner != second.isOwner })
     first.stop()
-    #expect(eventually(withinMilliseconds: 20_000) { second.isOwner })
+    #expect(eventually { second.isOwner })
     try request(fixture, reason: "ExpiredProviderToken")
     expectEventually {
       second.context.counters.sums.contains { $0.name == "requests" && $0.value == 1 }
@@ -140,6 +140,20 @@ import Testing
     #expect(records.map(\.key) == [old, new, old, old])
     #expect(records.map { $0.value == nil } == [false, false, false, true])
     #expect(records[2].value?.contains(#""removed":true"#) == true)
+  }
+
+  @Test func `a file that changes before the signer works, as while Kafka is away, is noticed`()
+    throws
+  {
+    let fixture = try SignerFixture()
+    let signer = try fixture.start {
+      try fixture.writeCredentials(keyIDs: ["KEYKEYKEY1", "KEYKEYKEY2"])
+    }
+    defer { signer.stop() }
+    #expect(
+      try fixture.tokens(atLeast: 2).map(\.credential) == [
+        "TEAMTEAM01/KEYKEYKEY1/any", "TEAMTEAM01/KEYKEYKEY2/any",
+      ])
   }
 
   @Test func `SIGHUP reads the file at once, and what cannot be used changes nothing`() throws {

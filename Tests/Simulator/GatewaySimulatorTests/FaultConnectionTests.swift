@@ -24,7 +24,7 @@ import Testing
 
   @Test
   func `stream_limit_changes: the limit falls to 1 and to 0 with streams open, and flaps`() throws {
-    let rig = try FaultRig(#"[{"id":"added_latency","time":"2s"}]"#)
+    let rig = try FaultRig(#"[{"id":"added_latency","time":"5s"}]"#)
     let client = try rig.openedClient()
     let open = (0..<3).map { _ in client.begin(client.push) }
     try client.wait { try rig.gateway.admin("GET", "/counters").contains("\"requests\":4,") }
@@ -152,7 +152,7 @@ import Testing
   }
 
   @Test func `flow_control: windows of one byte, and no WINDOW_UPDATE for a time`() throws {
-    let client = try FaultRig(#"[{"id":"flow_control","window":1,"hold":"2s"}]"#).client()
+    let client = try FaultRig(#"[{"id":"flow_control","window":1,"hold":"5s"}]"#).client()
     let exchange = client.begin(client.push.withBody(600))
     try client.wait { exchange.pointee.bodySent == 1 }
     try client.pass(milliseconds: 200)
@@ -165,7 +165,7 @@ import Testing
   @Test func `flow_control: SETTINGS that make a window negative`() throws {
     let rig = try FaultRig(
       """
-      [{"id":"flow_control","window":1000,"hold":"3s"},
+      [{"id":"flow_control","window":1000,"hold":"8s"},
        {"id":"flow_control","at":"request","window":10,"when":{"nth":2}}]
       """)
     let client = try rig.client()
@@ -281,13 +281,13 @@ import Testing
 
   @Test(arguments: ["goaway", "silence"])
   func `idle_connection: IdleTimeout, or silence without a FIN`(way: String) throws {
-    let rig = try FaultRig(#"[{"id":"idle_connection","with":"\#(way)","when":{"idle":"1500ms"}}]"#)
+    let rig = try FaultRig(#"[{"id":"idle_connection","with":"\#(way)","when":{"idle":"3s"}}]"#)
     let client = try rig.client()
     let start = MonotonicClock.milliseconds()
     #expect(try client.send(client.push).status == 200)
     if way == "goaway" {
       try client.wait { client.connection.isClosed }
-      #expect(MonotonicClock.milliseconds() - start >= 1_500)
+      #expect(MonotonicClock.milliseconds() - start >= 3_000)
       #expect(client.goAways.map(\.debug) == [#"{"reason":"IdleTimeout"}"#])
     } else {
       try client.wait { try rig.fired == [1] }

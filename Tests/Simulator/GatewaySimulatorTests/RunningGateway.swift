@@ -198,12 +198,12 @@ final class GatewayClient {
     try wait { MonotonicClock.milliseconds() >= end }
   }
 
-  /// Turns the connection until `isDone`, at most for ten seconds.
+  /// Turns the connection until `isDone`, at most for a minute.
   func wait(_ isDone: () throws -> Bool) throws {
-    let end = MonotonicClock.milliseconds() + 10_000
+    let end = MonotonicClock.milliseconds() + 60_000
     var events: [ReadyEvent] = []
     while try !isDone() {
-      try #require(MonotonicClock.milliseconds() < end, "nothing happened for ten seconds")
+      try #require(MonotonicClock.milliseconds() < end, "nothing happened for a minute")
       poller.wait(timeoutMilliseconds: 10, into: &events)
       for event in events {
         connection.socketReady(

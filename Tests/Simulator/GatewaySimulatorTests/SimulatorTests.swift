@@ -135,7 +135,7 @@ import Testing
   }
 
   @Test func `a stop answers open requests and sends GOAWAY`() throws {
-    let gateway = try RunningGateway { $0.latency = .fixed(100) }
+    let gateway = try RunningGateway { $0.latency = .fixed(2_000) }
     let client = try GatewayClient(gateway)
     let exchange = client.begin(client.push)
     try client.wait { try gateway.admin("GET", "/counters").contains("\"requests\":1,") }

@@ -32,7 +32,7 @@ public final class BuiltProgram {
   /// Runs a system program to its end and returns its output.
   public static func run(
     _ path: String, _ arguments: [String], in folder: TemporaryFolder,
-    withinMilliseconds limit: UInt64 = 20_000
+    withinMilliseconds limit: UInt64 = 60_000
   ) throws -> (status: Int32, output: String) {
     let program = try BuiltProgram(path, arguments, in: folder)
     let status = program.wait(withinMilliseconds: limit)
@@ -74,7 +74,7 @@ public final class BuiltProgram {
   }
 
   /// Waits until it has logged `event`, and returns its first field, `url`; nil if time runs out before.
-  public func url(of event: some LogTable, withinMilliseconds limit: UInt64 = 20_000) -> String? {
+  public func url(of event: some LogTable, withinMilliseconds limit: UInt64 = 60_000) -> String? {
     let start = "\(event.rawValue) url="
     guard prints(start, withinMilliseconds: limit) else { return nil }
     let text = output
@@ -85,7 +85,7 @@ public final class BuiltProgram {
 
   /// Waits until it has written its address to this file, and returns the content without the newline; nil if it ends
   /// or time runs out before.
-  public func announcement(in path: String, withinMilliseconds limit: UInt64 = 20_000) -> String? {
+  public func announcement(in path: String, withinMilliseconds limit: UInt64 = 60_000) -> String? {
     var text: String?
     _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
       text = (try? File.read(path))?.split(separator: 10).first.map {
@@ -98,7 +98,7 @@ public final class BuiltProgram {
 
   /// The port on which it accepts connections, according to the kernel, for programs that choose a free port and do not
   /// report it. nil if it ends or time runs out before.
-  public func listeningPort(withinMilliseconds limit: UInt64 = 10_000) -> UInt16? {
+  public func listeningPort(withinMilliseconds limit: UInt64 = 60_000) -> UInt16? {
     var port: UInt16?
     _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
       port = ListeningSockets.ports(of: pid).first
@@ -123,7 +123,7 @@ public final class BuiltProgram {
   }
 
   /// Asks it to stop, and returns its exit status; nil if it is still running.
-  public func stop(withinMilliseconds limit: UInt64 = 20_000) -> Int32? {
+  public func stop(withinMilliseconds limit: UInt64 = 60_000) -> Int32? {
     if !hasEnded { signal(SIGTERM) }
     return wait(withinMilliseconds: limit)
   }

@@ -7,7 +7,7 @@ extension KafkaConfiguration {
   /// Reads a topic until `isDone`, asked before every batch, is true; false when the time is up.
   @discardableResult
   public func read(
-    _ topic: String, withinMilliseconds limit: UInt64 = 10_000,
+    _ topic: String, withinMilliseconds limit: UInt64 = 60_000,
     _ take: (KafkaRecord) throws -> Void, until isDone: (KafkaTail) -> Bool
   ) throws -> Bool {
     let tail = try KafkaTail(self, topic: topic, from: .beginning)
@@ -27,7 +27,7 @@ extension KafkaConfiguration {
   public func readAll(_ topic: String) throws -> [ReadRecord] {
     var records: [ReadRecord] = []
     let isWhole = try read(
-      topic, withinMilliseconds: 20_000, { records.append(ReadRecord($0)) },
+      topic, { records.append(ReadRecord($0)) },
       until: { $0.isCaughtUp })
     guard isWhole else { throw KafkaFixtureTimeout() }
     return records

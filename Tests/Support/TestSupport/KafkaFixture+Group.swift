@@ -15,7 +15,7 @@ extension KafkaFixture {
     var queues: [KafkaQueue] = []
     defer { for queue in queues { queue.close() } }
     var isAssigned = false
-    let isDone = try eventually(withinMilliseconds: 20_000) {
+    let isDone = try eventually {
       while let event = consumer.nextEvent() {
         guard case .assigned(let partitions) = event else { continue }
         queues = partitions.map { consumer.openQueue($0, wakeup: Wakeup()) }
@@ -44,7 +44,7 @@ extension KafkaFixture {
         }
       }
     }
-    guard producer.flush(timeoutMilliseconds: 10_000) else { throw KafkaFixtureTimeout() }
+    guard producer.flush(timeoutMilliseconds: 30_000) else { throw KafkaFixtureTimeout() }
     let low = records.count / 2
     broker?.dropRecords(of: topic, before: Int64(low))
     return low

@@ -12,8 +12,8 @@ public final class KafkaFixture {
   public let broker: EmbeddedBroker?
   /// Connects clients to the cluster, with timeouts suited to tests.
   public let configuration: KafkaConfiguration
-  /// The shortest session timeout of a group member here, in milliseconds. A real cluster rejects shorter ones.
-  public var sessionMilliseconds: Int { broker == nil ? 6_000 : 4_000 }
+  /// The session timeout of a group member here, in milliseconds: longer than a busy machine pauses.
+  public static let sessionMilliseconds = 10_000
   /// The prefix of every topic and group name of this run, ending with a dot.
   public let prefix: String
   private var created: [String] = []
@@ -31,15 +31,14 @@ public final class KafkaFixture {
     if let address = Self.realCluster, !embedded {
       broker = nil
       configuration = Self.tuned(
-        KafkaConfiguration(bootstrap: address, clientID: "martlet-test"), isEmbedded: false)
+        KafkaConfiguration(bootstrap: address, clientID: "martlet-test"))
     } else {
       // Brokers disappear while clients of other tests still look for them; that is expected.
       KafkaLog.silence()
       let embedded = try EmbeddedBroker()
       broker = embedded
       configuration = Self.tuned(
-        KafkaConfiguration(bootstrap: embedded.bootstrap, clientID: "martlet-test"),
-        isEmbedded: true)
+        KafkaConfiguration(bootstrap: embedded.bootstrap, clientID: "martlet-test"))
     }
     for topic in topics { try createTopic(topic.name, partitions: topic.partitions) }
   }
@@ -48,18 +47,15 @@ public final class KafkaFixture {
     guard broker == nil, !created.isEmpty, let admin = try? KafkaAdmin(configuration) else {
       return
     }
-    _ = try? admin.deleteTopics(created, timeoutMilliseconds: 10_000)
+    _ = try? admin.deleteTopics(created, timeoutMilliseconds: 30_000)
   }
 
-  private static func tuned(
-    _ configuration: KafkaConfiguration, isEmbedded: Bool
-  ) -> KafkaConfiguration {
+  private static func tuned(_ configuration: KafkaConfiguration) -> KafkaConfiguration {
     var tuned = configuration
     tuned.common = [("reconnect.backoff.max.ms", "200")]
     tuned.consumer = [
       ("fetch.wait.max.ms", "10"), ("heartbeat.interval.ms", "500"),
-      // Same as `sessionMilliseconds`, also for an embedded broker next to a real cluster.
-      ("session.timeout.ms", isEmbedded ? "4000" : "6000"),
+      ("session.timeout.ms", "\(sessionMilliseconds)"),
     ]
     tuned.producer = [("linger.ms", "1")]
     return tuned
@@ -73,7 +69,7 @@ public final class KafkaFixture {
     let admin = try KafkaAdmin(configuration)
     defer { admin.close() }
     let all = (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) }
-    return try admin.groupOffsets(group, all, timeoutMilliseconds: 5_000)
+    return try admin.groupOffsets(group, all, timeoutMilliseconds: 30_000)
       .reduce(0) { $0 + ($1.offset ?? 0) }
   }
 
@@ -95,11 +91,11 @@ public final class KafkaFixture {
     let topic = KafkaTopicSpecification(
       full, partitions: partitions,
       configuration: Dictionary(uniqueKeysWithValues: settings.map { ($0.name, $0.value) }))
-    for result in try admin.createTopics([topic], timeoutMilliseconds: 10_000) {
+    for result in try admin.createTopics([topic], timeoutMilliseconds: 30_000) {
       if let error = result.error { throw error }
     }
     created.append(full)
-    try admin.awaitLeaders(of: [topic], timeoutMilliseconds: 10_000)
+    try admin.awaitLeaders(of: [topic], timeoutMilliseconds: 30_000)
     return full
   }
 
@@ -118,7 +114,7 @@ public final class KafkaFixture {
       }
     }
     if case .refused(let error) = result { throw error }
-    guard producer.flush(timeoutMilliseconds: 10_000) else { throw KafkaFixtureTimeout() }
+    guard producer.flush(timeoutMilliseconds: 30_000) else { throw KafkaFixtureTimeout() }
     let deliveries = producer.drainDeliveries()
     if let error = deliveries[0].refused { throw error }
     return deliveries[0]
@@ -126,7 +122,7 @@ public final class KafkaFixture {
 
   /// Reads a topic from its start until `count` records are read or time runs out.
   public func read(
-    _ topic: String, count: Int, timeoutMilliseconds: UInt64 = 10_000
+    _ topic: String, count: Int, timeoutMilliseconds: UInt64 = 60_000
   ) throws -> [ReadRecord] {
     var records: [ReadRecord] = []
     try configuration.read(

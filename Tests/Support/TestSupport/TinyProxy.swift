@@ -136,7 +136,11 @@ public final class TinyProxy: Sendable {
         return false
       }
       let server = SocketBox(try Socket.connecting(to: proxy.target))
-      while server.socket.peerAddress == nil {}
+      // Nobody may listen there any more.
+      let isOpen = eventually(withinMilliseconds: 5_000, pauseMilliseconds: 1) {
+        server.socket.peerAddress != nil
+      }
+      guard isOpen else { return false }
       try poller.add(server.socket.fd, token: token | 1, .readable)
       tunnel.server = server
       proxy.state.withLock { $0.tunnels += 1 }

@@ -5,7 +5,7 @@ import Testing
 
 /// Repeats `step` until it returns true; returns false if time runs out before.
 public func eventually(
-  withinMilliseconds limit: UInt64 = 10_000, pauseMilliseconds: UInt32 = 5,
+  withinMilliseconds limit: UInt64 = 60_000, pauseMilliseconds: UInt32 = 5,
   _ step: () throws -> Bool
 ) rethrows -> Bool {
   let deadline = MonotonicClock.milliseconds() + limit
@@ -18,7 +18,7 @@ public func eventually(
 
 /// Expects that `step` returns true before time runs out.
 public func expectEventually(
-  withinMilliseconds limit: UInt64 = 10_000, pauseMilliseconds: UInt32 = 5,
+  withinMilliseconds limit: UInt64 = 60_000, pauseMilliseconds: UInt32 = 5,
   fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column,
   _ step: () throws -> Bool
 ) rethrows {

@@ -4,7 +4,6 @@ import Bytes
 import Contract
 import Feedback
 import Ingest
-import OperatorCommand
 import Scheduler
 import Sender
 import Settings
@@ -13,6 +12,8 @@ import SystemTestSupport
 import TestSupport
 import Testing
 import WebhookDelivery
+
+@testable import OperatorCommand
 
 /// The files in deploy/ are copied by operators: they must fit the programs of the same version.
 @Suite struct DeployTests {

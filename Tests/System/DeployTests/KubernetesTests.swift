@@ -105,6 +105,8 @@ import Testing
       ["name": "http", "containerPort": 9470], ["name": "api", "containerPort": 8080],
     ]
     #expect(container["ports"] == ports)
+    // Its port stays open until no node leads clients to it.
+    #expect(container["lifecycle"]?["preStop"] == ["exec": ["command": ["sleep", "5"]]])
     let labels = api.value["spec"]?["template"]?["metadata"]?["labels"]
     #expect(api.value["spec"]?["selector"]?["matchLabels"] == labels)
     let service = try documents("Service").first { $0.name == api.name }?.value["spec"]

@@ -84,10 +84,13 @@ import Testing
     let containers = try ManifestContainer.ofKubernetes()
     let seconds = try Self.values(containers[0])[CommonSettings.stopTimeout] / 1_000
     for document in try DeployedFiles.documents(in: "kubernetes/")
-    where document.kind == "StatefulSet" {
-      let grace = document.value["spec"]?["template"]?["spec"]?["terminationGracePeriodSeconds"]?
-        .int
-      #expect((grace ?? 0) > seconds, "\(document.path)")
+    where ["StatefulSet", "Deployment"].contains(document.kind) {
+      let pod = document.value["spec"]?["template"]?["spec"]
+      let pause = pod?["containers"]?.array?.first?["lifecycle"]?["preStop"]?["exec"]?["command"]?
+        .array?.last?.string
+      let grace = pod?["terminationGracePeriodSeconds"]?.int
+      #expect(
+        (grace ?? 0) > seconds + (pause.flatMap { Int64($0) } ?? 0), "\(document.path)")
     }
     let compose = try DeployedFiles.documents(in: "docker/compose.yaml").first?.value
     #expect(compose?["services"]?["sender"]?["stop_grace_period"]?.string == "\(seconds + 5)s")

@@ -4,11 +4,12 @@ import Bytes
 import DeviceTokens
 import EventLoop
 import ServiceKit
-import Store
 import Synchronization
 import SystemTestSupport
 import TestSupport
 import Testing
+
+@testable import Store
 
 /// The commands of docs/operations.md about backups, on databases of both kinds, while the writer works and afterwards.
 @Suite struct BackupTests {

@@ -34,7 +34,7 @@ struct Kcat {
   }
 
   /// Waits until there are so many receipts, and returns what is there then.
-  func receipts(count: Int, withinMilliseconds limit: UInt64 = 30_000) throws -> [JSONValue] {
+  func receipts(count: Int, withinMilliseconds limit: UInt64 = 60_000) throws -> [JSONValue] {
     var found: [JSONValue] = []
     _ = try eventually(withinMilliseconds: limit, pauseMilliseconds: 200) {
       found = try receipts()

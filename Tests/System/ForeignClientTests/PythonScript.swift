@@ -17,7 +17,7 @@ enum PythonScript {
   /// Runs it to its end, and returns its exit status, the JSON objects that it printed and all it printed.
   static func run(
     _ name: String, _ arguments: [String], in folder: TemporaryFolder,
-    withinMilliseconds limit: UInt64 = 60_000
+    withinMilliseconds limit: UInt64 = 120_000
   ) throws -> (status: Int32, objects: [JSONValue], output: String) {
     let script = Repository.path("Tests/System/ForeignClientTests/Python/\(name)")
     let result = try BuiltProgram.run(

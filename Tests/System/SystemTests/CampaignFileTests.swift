@@ -50,7 +50,7 @@ import Testing
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
     let all = (0..<2).map { TopicPartition(topic: topic, partition: $0) }
-    return try admin.watermarks(all, timeoutMilliseconds: 10_000).reduce(0) { $0 + $1.high }
+    return try admin.watermarks(all, timeoutMilliseconds: 30_000).reduce(0) { $0 + $1.high }
   }
 
   @Test func `each token of a file is addressed once, through kills of the scheduler`() throws {
@@ -67,11 +67,11 @@ import Testing
     var program = try scheduler()
     for _ in 0..<2 {
       let before = try ends(names.campaignRequests)
-      _ = try eventually(withinMilliseconds: 30_000) {
+      _ = try eventually {
         try ends(names.campaignRequests) > before || before >= 200
       }
       program.signal(SIGKILL)
-      _ = program.wait(withinMilliseconds: 5_000)
+      _ = program.wait(withinMilliseconds: 60_000)
       program = try scheduler()
     }
     var (tokens, addressed) = (Set<String>(), 0)

@@ -57,9 +57,12 @@ import Testing
     let address = try startCanary(rig, [1], timeout: "5s")
     #expect(becomes(1, "1", address), "\(rig["martlet"].output.suffix(1_500))")
     #expect(value("martlet_canary_last_success_timestamp_seconds", 1, address) != nil)
-    let status = try BuiltProgram.run(
-      ChildProcess.sibling("martlet"), ["status", address], in: rig.folder)
-    #expect(status.output.contains("canaries     1 of 1 delivered"), "\(status.output)")
+    // On a busy machine a receipt may be late now and then.
+    try expectEventually {
+      try BuiltProgram.run(
+        ChildProcess.sibling("martlet"), ["status", address], in: rig.folder
+      ).output.contains("canaries     1 of 1 delivered")
+    }
     #expect(rig.stop("martlet-sender") == 0)
     #expect(becomes(1, "0", address))
     // The line follows the figure.

@@ -96,7 +96,7 @@ import Testing
     }
     func expectStatus(_ status: Int32, _ name: String) throws {
       var run = (status: Int32(-1), output: "")
-      let isSame = try eventually(withinMilliseconds: 30_000) {
+      let isSame = try eventually {
         run = try BuiltProgram.run(
           ChildProcess.sibling("martlet"), ["status", "--interval", "500ms", "--addresses", file],
           in: rig.folder)
@@ -125,7 +125,7 @@ import Testing
   private func addresses(_ alerts: AlertRig) throws -> String {
     let pages = try (PipelineRig.services + ["canary"]).map { name in
       let program = alerts.rig[name]
-      expectEventually(withinMilliseconds: 30_000) { StatusPageURL.find(in: program.output) != nil }
+      expectEventually { StatusPageURL.find(in: program.output) != nil }
       return JSONObject.Member(
         key: name.replacing("martlet-", with: ""),
         value: .string(try #require(StatusPageURL.find(in: program.output))))

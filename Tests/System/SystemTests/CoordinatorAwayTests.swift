@@ -36,11 +36,11 @@ import Testing
     try rig.clearErrors(#"{"request":"offset_commit"}"#)
     try rig.produceRequests(40..<80, padding: 0)
     #expect(
-      try eventually(withinMilliseconds: 30_000) {
+      try eventually {
         try rig.committed(rig.names.requests, by: .ingest) == 80
       }, "\(ingest.output.suffix(3_000))")
     rig.signal(SIGTERM)
-    rig.expectEnd(withinMilliseconds: 15_000) { $0 == 0 }
+    rig.expectEnd { $0 == 0 }
     rig.stop()
   }
 
@@ -57,7 +57,7 @@ import Testing
   /// for the coordinator has ended, which is when the session is over, librdkafka's main thread turns without a pause.
   private func comesToRest(_ program: BuiltProgram) -> Bool {
     var last = (used: program.processorMilliseconds, at: MonotonicClock.milliseconds())
-    return eventually(withinMilliseconds: 20_000, pauseMilliseconds: 1_000) {
+    return eventually(pauseMilliseconds: 1_000) {
       let next = (used: program.processorMilliseconds, at: MonotonicClock.milliseconds())
       guard next.at - last.at >= 900 else { return false }
       defer { last = next }
@@ -66,7 +66,7 @@ import Testing
   }
 
   private func assigned(_ program: BuiltProgram, _ times: Int) -> Bool {
-    eventually(withinMilliseconds: 30_000) {
+    eventually {
       program.output.split(separator: "\n").count {
         $0.contains(ServiceKitLog.partitionsAssigned.rawValue)
       } >= times

@@ -140,7 +140,7 @@ import Testing
       #expect(isFaulted(process.pid, thread))
     }
     for program in programs {
-      let status = rig[program.name].wait(withinMilliseconds: 15_000)
+      let status = rig[program.name].wait(withinMilliseconds: 60_000)
       #expect(status == 128 + SIGSEGV, "\(program.name)")
     }
     return programs.filter { notes($0).isEmpty }
@@ -187,7 +187,7 @@ import Testing
     }
     #expect(isDone, "\(program.name) has not committed \(open)")
     let url = try #require(StatusPageURL.find(in: rig[program.name].output))
-    let metrics = try HTTPClient(timeoutMilliseconds: 10_000).get(url + "/metrics").text
+    let metrics = try HTTPClient(timeoutMilliseconds: 30_000).get(url + "/metrics").text
     #expect(metrics.contains("\nmartlet_kafka_deadly_records_total 1\n"), "\(program.name)")
   }
 
@@ -195,10 +195,10 @@ import Testing
   private func open(_ program: Program) throws -> [String] {
     let admin = try KafkaAdmin(rig.configuration)
     defer { admin.close() }
-    let count = try admin.partitionCounts(timeoutMilliseconds: 5_000)[program.topic] ?? 0
+    let count = try admin.partitionCounts(timeoutMilliseconds: 30_000)[program.topic] ?? 0
     let all = (0..<Int32(count)).map { TopicPartition(topic: program.topic, partition: $0) }
-    let committed = try admin.groupOffsets(program.group, all, timeoutMilliseconds: 5_000)
-    let ends = try admin.watermarks(all, timeoutMilliseconds: 5_000)
+    let committed = try admin.groupOffsets(program.group, all, timeoutMilliseconds: 30_000)
+    let ends = try admin.watermarks(all, timeoutMilliseconds: 30_000)
     return zip(committed, ends).enumerated().compactMap { partition, pair in
       let offset = pair.0.offset ?? 0
       return offset == pair.1.high ? nil : "\(partition): \(offset) of \(pair.1.high)"

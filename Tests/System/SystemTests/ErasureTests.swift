@@ -39,7 +39,7 @@ import Testing
     try rig.start("martlet-scheduler", ["--database", schedule, "--devices", tokens])
     try rig.awaitServices(["martlet-ingest", "martlet-feedback", "martlet-scheduler"])
     #expect(
-      rig["martlet-feedback"].prints(FeedbackLog.databaseComplete, withinMilliseconds: 20_000))
+      rig["martlet-feedback"].prints(FeedbackLog.databaseComplete, withinMilliseconds: 60_000))
     try rig.start(
       "martlet-api",
       [
@@ -77,10 +77,7 @@ import Testing
   /// What is left of a compacted topic when compaction has been through it: the last value of each key.
   private func compacted(_ topic: String) throws -> [String: String] {
     var content: [String: String] = [:]
-    let end = MonotonicClock.milliseconds() + 2_000
-    _ = try rig.read(
-      topic, { record in content[record.key ?? ""] = record.value },
-      until: { MonotonicClock.milliseconds() > end })
+    for record in try rig.configuration.readAll(topic) { content[record.key ?? ""] = record.value }
     return content
   }
 
@@ -96,7 +93,7 @@ import Testing
         #"{"app":"com.example.app","user":"\#(user)","tags":["\#(tag)"]}"#)
       #expect(answer.status == 202, "\(answer.text)")
     }
-    let due = Timestamp.text(milliseconds: WallClock.milliseconds() + 15_000)
+    let due = Timestamp.text(milliseconds: WallClock.milliseconds() + 40_000)
     let targets = [
       #""user":"\#(Self.name)""#, #""users":["\#(Self.name)","bob"]"#, #""token":"\#(Self.gone)""#,
       #""tokens":["\#(Self.stays)","\#(Self.gone)"]"#, #""token":"\#(Self.stays)""#,
@@ -112,14 +109,14 @@ import Testing
       try send("GET", "\(url)/v1/notifications/r\(number)?app=com.example.app").text
         .contains("\"scheduled\"")
     }
-    try expectEventually(withinMilliseconds: 15_000) {
+    try expectEventually {
       try targets.indices.allSatisfy { try isScheduled($0) }
         && send("GET", "\(url)/v1/users/\(Self.name)").text.contains(Self.gone)
     }
     #expect(try files().isEmpty == false)
     var erased = try send("DELETE", "\(url)/v1/users/\(Self.name)")
     // Until the scheduler has noted that its database is complete.
-    _ = try eventually(withinMilliseconds: 10_000) {
+    _ = try eventually {
       if erased.status == 503 { erased = try send("DELETE", "\(url)/v1/users/\(Self.name)") }
       return erased.status != 503
     }
@@ -130,6 +127,7 @@ import Testing
       return left.isEmpty
     }
     #expect(isClean, "\(left)")
+    #expect(try compacted(rig.names.devices).keys.contains { $0.contains(Self.stays) })
     for topic in [rig.names.devices, rig.names.invalidTokens, rig.names.schedule] {
       for (key, value) in try compacted(topic) {
         #expect(!Self.traces.contains { key.contains($0) || value.contains($0) }, "\(topic) \(key)")

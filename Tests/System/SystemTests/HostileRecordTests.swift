@@ -128,7 +128,7 @@ import Testing
     defer { producer.close() }
     for example in examples {
       let topic = try producer.topic(named: example.topic)
-      let isQueued = eventually(withinMilliseconds: 20_000) {
+      let isQueued = eventually {
         let result = producer.produce(
           topic, key: Array(example.key.utf8), value: Array(example.value.utf8),
           headers: example.headers, tag: 0)
@@ -160,6 +160,7 @@ import Testing
         }
       }, until: { good.count == count })
     #expect(isDone, "\(good.count) of \(count)")
+    try awaitFeedback(rig)
     try expectAlive(rig, url)
     rig.stop()
   }
@@ -201,6 +202,19 @@ import Testing
     try rig.awaitServices()
     let api = rig["martlet-api"]
     return try #require(api.url(of: APILog.listening), "\(api.output)")
+  }
+
+  /// Nothing of feedback's is behind the receipts.
+  private func awaitFeedback(_ rig: PipelineRig) throws {
+    let admin = try KafkaAdmin(rig.configuration)
+    defer { admin.close() }
+    for topic in [rig.names.feedback, rig.names.devices] {
+      let count = try admin.partitionCounts(timeoutMilliseconds: 30_000)[topic] ?? 0
+      let partitions = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
+      let end = try admin.watermarks(partitions, timeoutMilliseconds: 30_000)
+        .reduce(0) { $0 + Int($1.high) }
+      try expectEventually { try rig.committed(topic, by: .feedback) >= end }
+    }
   }
 
   private func expectAlive(_ rig: PipelineRig, _ url: String) throws {

@@ -22,11 +22,11 @@ extension PipelineRig {
     defer { consumer.close() }
     var queues: [KafkaQueue] = []
     defer { for queue in queues { queue.close() } }
-    let isDone = try eventually(withinMilliseconds: 30_000) {
+    let isDone = try eventually {
       while let event = consumer.nextEvent() {
         guard case .assigned(let partitions) = event else { continue }
         queues = partitions.map { consumer.openQueue($0, wakeup: Wakeup()) }
-        let ends = try admin.watermarks(partitions, timeoutMilliseconds: 5_000)
+        let ends = try admin.watermarks(partitions, timeoutMilliseconds: 30_000)
           .map { $0[keyPath: place] }
         try consumer.assign(zip(partitions, ends).map { PartitionStart($0, offset: $1) })
         let requests = zip(partitions, ends).map { CommitRequest($0, offset: $1) }

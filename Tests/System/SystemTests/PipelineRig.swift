@@ -106,7 +106,7 @@ final class PipelineRig {
   }
 
   /// Whether a service takes part in its group.
-  func isUp(_ name: String, withinMilliseconds limit: UInt64 = 20_000) -> Bool {
+  func isUp(_ name: String, withinMilliseconds limit: UInt64 = 60_000) -> Bool {
     name == "martlet-signer"
       ? self[name].prints(SignerLog.minting, withinMilliseconds: limit)
       : self[name].prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: limit)
@@ -127,7 +127,9 @@ final class PipelineRig {
   func signal(_ number: Int32) { for (_, program) in programs { program.signal(number) } }
 
   /// Expects that every process started here ends within the time, with such a status.
-  func expectEnd(withinMilliseconds limit: UInt64, _ isExpected: (Int32) -> Bool) {
+  func expectEnd(
+    withinMilliseconds limit: UInt64 = 60_000, _ isExpected: (Int32) -> Bool
+  ) {
     let deadline = MonotonicClock.milliseconds() + limit
     for (name, program) in programs {
       let now = MonotonicClock.milliseconds()
@@ -141,7 +143,7 @@ final class PipelineRig {
 
   /// Ends one process with SIGTERM; its exit status, or nil if it still runs.
   func stop(_ name: String) -> Int32? {
-    let status = self[name].stop(withinMilliseconds: 30_000)
+    let status = self[name].stop()
     if status != nil { programs[name] = nil }
     return status
   }
@@ -151,7 +153,7 @@ final class PipelineRig {
   /// Ends the services with SIGTERM, then the broker, and expects that each says all is well.
   func stop() {
     signal(SIGTERM)
-    expectEnd(withinMilliseconds: 20_000) { $0 == 0 }
+    expectEnd { $0 == 0 }
     #expect(broker.stop() == 0, "the broker printed: \(broker.output.suffix(1_500))")
   }
 
@@ -223,7 +225,7 @@ final class PipelineRig {
     var deliveries: [Delivery] = []
     for number in numbers {
       let (key, value) = record(number)
-      let isQueued = eventually(withinMilliseconds: 20_000) {
+      let isQueued = eventually {
         let result = Array(key.utf8).withUnsafeBytes { key in
           Array(value.utf8).withUnsafeBytes { producer.produce(topic, key: key, value: $0, tag: 0) }
         }
@@ -253,9 +255,9 @@ final class PipelineRig {
   func committed(_ topic: String, by group: ReaderGroup) throws -> Int {
     let admin = try KafkaAdmin(configuration)
     defer { admin.close() }
-    let count = try admin.partitionCounts(timeoutMilliseconds: 5_000)[topic] ?? 0
+    let count = try admin.partitionCounts(timeoutMilliseconds: 30_000)[topic] ?? 0
     let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
-    return try admin.groupOffsets(names.group(group), all, timeoutMilliseconds: 5_000)
+    return try admin.groupOffsets(names.group(group), all, timeoutMilliseconds: 30_000)
       .reduce(0) { $0 + Int($1.offset ?? 0) }
   }
 

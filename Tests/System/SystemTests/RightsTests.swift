@@ -51,7 +51,7 @@ import Testing
     /// The reasons for which it is not ready; nil when it is.
     func obstacles() throws -> String? {
       guard let url = StatusPageURL.find(in: process.output) else { return "no status pages yet" }
-      guard let answer = try? HTTPClient(timeoutMilliseconds: 10_000).get(url + "/readyz") else {
+      guard let answer = try? HTTPClient(timeoutMilliseconds: 30_000).get(url + "/readyz") else {
         return "the status pages are away"
       }
       return answer.status == 200 ? nil : answer.text

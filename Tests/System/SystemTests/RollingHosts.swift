@@ -64,7 +64,7 @@ final class RollingHosts {
       let program = rig[name(service, host)]
       let sign = service == "martlet-signer" ? "mints now" : "assigned"
       // A signer on standby mints nothing.
-      let isUp = try load(within: 30_000) {
+      let isUp = try load(within: 60_000) {
         program.output.contains(sign)
           || service == "martlet-signer" && program.output.contains(" ready")
       }
@@ -77,7 +77,7 @@ final class RollingHosts {
     for service in PipelineRig.services { rig[name(service, host)].signal(SIGTERM) }
     for service in PipelineRig.services {
       let program = rig[name(service, host)]
-      let hasEnded = try load(within: 30_000) { program.wait(withinMilliseconds: 0) != nil }
+      let hasEnded = try load(within: 60_000) { program.wait(withinMilliseconds: 0) != nil }
       let status = program.wait(withinMilliseconds: 0)
       #expect(hasEnded && status == 0, "\(service) printed: \(program.output.suffix(1_500))")
     }
@@ -140,7 +140,7 @@ final class RollingHosts {
   func invalidTokens() throws -> Int {
     var tokens: Set<String> = []
     _ = try rig.read(
-      rig.names.invalidTokens, withinMilliseconds: 20_000, { tokens.insert($0.key ?? "") },
+      rig.names.invalidTokens, { tokens.insert($0.key ?? "") },
       until: { tokens.count >= Self.unregistered.count })
     return tokens.count
   }
@@ -149,10 +149,10 @@ final class RollingHosts {
   func count(_ topic: String) throws -> Int64 {
     let admin = try KafkaAdmin(rig.configuration)
     defer { admin.close() }
-    let partitions = try admin.partitionCounts(timeoutMilliseconds: 5_000)[topic] ?? 0
+    let partitions = try admin.partitionCounts(timeoutMilliseconds: 30_000)[topic] ?? 0
     return try admin.watermarks(
       (0..<Int32(partitions)).map { TopicPartition(topic: topic, partition: $0) },
-      timeoutMilliseconds: 5_000
+      timeoutMilliseconds: 30_000
     ).reduce(0) { $0 + $1.high }
   }
 }

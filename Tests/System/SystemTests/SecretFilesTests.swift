@@ -63,7 +63,7 @@ import Testing
     chmod(key, 0o600)
     let server = try BuiltProgram.start(
       path: "/usr/bin/env", ["python3", "-c", Self.server], in: folder)
-    try #require(server.prints(";", withinMilliseconds: 20_000), "\(server.output)")
+    try #require(server.prints(";", withinMilliseconds: 60_000), "\(server.output)")
     let port = server.output.prefix { $0 != ";" }.dropFirst("port=".count)
     let url =
       "postgresql://martlet@127.0.0.1:\(port)/tokens?sslmode=require&sslcert=\(certificate)&sslkey=\(key)"

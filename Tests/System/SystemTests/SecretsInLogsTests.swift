@@ -100,7 +100,7 @@ import Testing
   /// All status pages of a program; none for one that has not said where they are.
   private func pages(_ program: BuiltProgram) throws -> String {
     guard let url = StatusPageURL.find(in: program.output) else { return "" }
-    let client = HTTPClient(timeoutMilliseconds: 10_000)
+    let client = HTTPClient(timeoutMilliseconds: 30_000)
     return try ["/metrics", "/healthz", "/readyz", "/version", "/debug/state"].map { path in
       try client.get(url + path).text
     }.joined(separator: "\n")

@@ -25,7 +25,7 @@ import Testing
       path: "/usr/bin/env", ["NOTIFY_SOCKET=\(path)", "sh", "-c", command], in: folder)
     var heard: [String] = []
     func hears(_ wanted: (String) -> Bool) -> Bool {
-      eventually(withinMilliseconds: 30_000) {
+      eventually {
         while let message = received(socket) { heard.append(message) }
         return heard.contains(where: wanted)
       }
@@ -34,7 +34,7 @@ import Testing
     #expect(hears { $0.hasPrefix("STATUS=not ready: ") }, "\(heard)")
     #expect(
       program.prints(
-        "<6>info martlet-ingest \(ServiceKitLog.statusPages.rawValue)", withinMilliseconds: 10_000))
+        "<6>info martlet-ingest \(ServiceKitLog.statusPages.rawValue)", withinMilliseconds: 60_000))
     _ = program.stop()
     let lines = program.output.split(separator: "\n")
     #expect(lines.allSatisfy { $0.prefixMatch(of: #/<[3467]>(debug|info|warning|error) /#) != nil })
@@ -52,7 +52,7 @@ import Testing
       in: folder)
     var heard: [String] = []
     func hears(_ wanted: String, times: Int = 1) -> Bool {
-      eventually(withinMilliseconds: 30_000) {
+      eventually {
         while let message = received(socket) { heard.append(message) }
         return heard.count { $0 == wanted } >= times
       }
@@ -61,8 +61,9 @@ import Testing
     #expect(hears("STATUS=ready"))
     #expect(hears("WATCHDOG=1", times: 3))
     #expect(!heard.contains("STOPPING=1"))
-    #expect(program.stop() == 0, "\(program.output)")
+    program.signal(SIGTERM)
     #expect(hears("STOPPING=1"))
+    #expect(program.wait(withinMilliseconds: 60_000) == 0, "\(program.output)")
     #expect(heard.count { $0 == "READY=1" } == 1)
   }
 

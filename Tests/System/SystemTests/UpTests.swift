@@ -43,7 +43,7 @@ import Testing
     try console(addresses)
     // One pipeline a folder.
     let second = try start(folder)
-    #expect(second.wait(withinMilliseconds: 20_000) == 1)
+    #expect(second.wait(withinMilliseconds: 60_000) == 1)
     #expect(second.output.contains("(process \(up.pid)) uses"), "\(second.output)")
     #expect(File.exists(folder.file("up/addresses.json")))
     try channels(folder)
@@ -57,17 +57,17 @@ import Testing
     let key = try #require(addresses["api_key"]?.string)
     let request =
       #"{"app":"com.example.app","token":"\#(String(repeating: "0f", count: 32))","payload":{"aps":{"badge":1}}}"#
-    let answer = try HTTPClient(timeoutMilliseconds: 20_000).post(
+    let answer = try HTTPClient(timeoutMilliseconds: 30_000).post(
       url + "/v1/notifications", Array(request.utf8), headers: ["Authorization: Bearer \(key)"])
     #expect(answer.status == 202, "\(answer.text)")
     // A registration goes through Kafka and the database, and is told.
     let device = "\(url)/v1/devices/\(String(repeating: "0e", count: 32))"
-    let client = HTTPClient(timeoutMilliseconds: 20_000)
+    let client = HTTPClient(timeoutMilliseconds: 30_000)
     let registered = try client.send(
       "PUT", device, Array(#"{"app":"com.example.app"}"#.utf8),
       headers: ["Authorization: Bearer \(key)"])
     #expect(registered.status == 202, "\(registered.text)")
-    try expectEventually(withinMilliseconds: 20_000) {
+    try expectEventually {
       let known = try client.send(
         "GET", device + "?app=com.example.app", nil, headers: ["Authorization: Bearer \(key)"])
       return known.status == 200 && known.text.contains(#""state":"registered""#)
@@ -77,8 +77,8 @@ import Testing
   /// What its page is made of; ConsoleTests look at it in a browser.
   private func console(_ addresses: JSONValue) throws {
     let url = try #require(addresses["console"]?.string)
-    let client = HTTPClient(timeoutMilliseconds: 10_000)
-    try expectEventually(withinMilliseconds: 10_000) {
+    let client = HTTPClient(timeoutMilliseconds: 30_000)
+    try expectEventually {
       try JSONDocument(try client.get(url + "/status.json").body).root["ready"]?.bool == true
     }
     let page = try client.get(url).text
@@ -87,8 +87,11 @@ import Testing
 
   private func status(_ folder: TemporaryFolder) throws {
     let file = folder.file("up/addresses.json")
-    let shown = try run(folder, ["status", "--addresses", file])
-    #expect(shown.status == 0, "\(shown.output)")
+    var shown: (status: Int32, output: String) = (-1, "")
+    try expectEventually {
+      shown = try run(folder, ["status", "--addresses", file])
+      return shown.status == 0
+    }
     for name in [
       "api", "broker", "feedback", "ingest", "scheduler", "sender-1", "sender-2", "signer",
       "simulator",
@@ -97,9 +100,12 @@ import Testing
       let next = words.firstIndex { $0 == name }.map { words[$0 + 1] }
       #expect(next == "ready", "\(name): \(shown.output)")
     }
-    let json = try run(folder, ["status", "--json", "--interval", "200ms", "--addresses", file])
-    let root = try JSONDocument(json.output).root
-    #expect(root["ready"]?.bool == true, "\(json.output)")
+    var root = JSONValue.null
+    try expectEventually {
+      let json = try run(folder, ["status", "--json", "--interval", "200ms", "--addresses", file])
+      root = try JSONDocument(json.output).root
+      return root["ready"]?.bool == true
+    }
     #expect(root["processes"]?.array?.count == 9)
     let none = try run(folder, ["status", "http://127.0.0.1:1"])
     #expect(none.status == 1)
@@ -107,7 +113,7 @@ import Testing
   }
 
   private func statusPages(_ addresses: JSONValue, _ up: BuiltProgram) throws {
-    let client = HTTPClient(timeoutMilliseconds: 10_000)
+    let client = HTTPClient(timeoutMilliseconds: 30_000)
     let pages = try #require(addresses["metrics"]?.object)
     let names = [
       "api", "broker", "feedback", "ingest", "scheduler", "sender-1", "sender-2", "signer",
@@ -118,8 +124,13 @@ import Testing
       let url = try #require(page.value.string)
       #expect(up.output.contains(url), "\(up.output)")
       for path in ["/readyz", "/healthz", "/metrics"] {
-        let answer = try client.get(url + path)
-        #expect(answer.status == 200, "\(page.key)\(path): \(answer.text)")
+        var answer = ""
+        let isWell = try eventually {
+          let answered = try client.get(url + path)
+          answer = answered.text
+          return answered.status == 200
+        }
+        #expect(isWell, "\(page.key)\(path): \(answer)")
       }
       try expectMetrics(try client.get(url + "/metrics").text, of: page.key)
     }

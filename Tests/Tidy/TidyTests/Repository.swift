@@ -28,6 +28,9 @@ struct Repository {
 
   func exists(_ path: String) -> Bool { access("\(root)/\(path)", F_OK) == 0 }
 
+  /// Whether a file may be run as a program.
+  func runs(_ path: String) -> Bool { access("\(root)/\(path)", X_OK) == 0 }
+
   /// Swift sources and tests.
   var swiftPaths: [String] { paths.filter { $0.hasSuffix(".swift") } }
 

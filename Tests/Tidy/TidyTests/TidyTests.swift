@@ -155,6 +155,7 @@ import Testing
     ] {
       let first = repository.lines(path).first
       #expect(first == "#!/usr/bin/env bash", "\(path)")
+      #expect(repository.runs(path), "\(path)")
     }
   }
 

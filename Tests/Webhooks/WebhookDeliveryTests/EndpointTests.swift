@@ -23,7 +23,7 @@ import Testing
     let ids = numbers(0..<300)
     try fixture.receipts(ids, key: "one")
     let webhooks = try fixture.start([WebhookFixture.subscription("crm", receiver.url)])
-    #expect(eventually(withinMilliseconds: 30_000) { receiver.ids().count >= 300 })
+    #expect(eventually { receiver.ids().count >= 300 })
     #expect(receiver.ids() == ids)
     let key = try #require(WebhookSignature.key(WebhookFixture.secret))
     for request in receiver.requests {
@@ -59,7 +59,7 @@ import Testing
       fixture.names.invalidTokens,
       [(name, #"{\#(device),"invalid_since":1,"reason":"Unregistered","at":2,"alive_from":3}"#)])
     try fixture.produce(fixture.names.devices, [(name, #"{\#(device),"registered_at":4}"#)])
-    expectEventually(withinMilliseconds: 30_000) {
+    expectEventually {
       outcomes.ids() == ["b"] && tokens.requests.flatMap(\.events).count == 2
     }
     #expect(
@@ -80,8 +80,9 @@ import Testing
     try fixture.receipts(["a"])
     let webhooks = try fixture.start([WebhookFixture.subscription("crm", receiver.url)])
     #expect(eventually { !receiver.requests.isEmpty })
-    #expect(try fixture.committed("crm") == 0)
-    #expect(eventually(withinMilliseconds: 30_000) { receiver.requests.count == 3 })
+    let early = try fixture.committed("crm")
+    #expect(early == 0 || receiver.requests.count == 3)
+    #expect(eventually { receiver.requests.count == 3 })
     #expect(Set(receiver.requests.map(\.id)).count == 1)
     #expect(Set(receiver.requests.map(\.body)).count == 1)
     #expect(eventually { (try? fixture.committed("crm")) == 1 })
@@ -99,8 +100,8 @@ import Testing
     let closed = try HookReceiver()
     closed.stop()
     let webhooks = try fixture.start([
-      WebhookFixture.subscription("silent", silent.url),
-      WebhookFixture.subscription("dripping", dripping.url),
+      WebhookFixture.subscription("silent", silent.url, timeout: 1_000),
+      WebhookFixture.subscription("dripping", dripping.url, timeout: 1_000),
       WebhookFixture.subscription("closed", closed.url),
       WebhookFixture.subscription("good", good.url),
     ])
@@ -126,14 +127,14 @@ import Testing
     let port = first.port
     let webhooks = try fixture.start([WebhookFixture.subscription("crm", first.url)])
     try fixture.receipts(numbers(0..<10))
-    #expect(eventually(withinMilliseconds: 30_000) { first.ids().count == 10 })
+    #expect(eventually { first.ids().count == 10 })
     first.stop()
     try fixture.receipts(numbers(10..<200))
     expectEventually { (try? webhooks.metrics.sum("martlet_webhooks_endpoint_failing")) == 1 }
     #expect(try webhooks.metrics.sum("martlet_webhooks_oldest_event_seconds") > 0)
     let second = try HookReceiver(port: port)
     #expect(
-      eventually(withinMilliseconds: 30_000) { Set(second.ids()).count == 190 },
+      eventually { Set(second.ids()).count == 190 },
       "\(second.ids().count)")
     #expect(second.ids().count == 190)
     #expect(eventually { (try? fixture.committed("crm")) == 200 })
@@ -150,7 +151,7 @@ import Testing
       $0.maxQueuedBytes = 1 << 20
     }
     func queued() throws -> Double { try webhooks.metrics.sum("martlet_webhooks_queued_events") }
-    #expect(try eventually(withinMilliseconds: 30_000) { try queued() > 500 })
+    #expect(try eventually { try queued() > 500 })
     // An event has about 300 bytes.
     for _ in 0..<20 {
       #expect(try queued() < 2_500)
@@ -171,7 +172,7 @@ import Testing
       WebhookFixture.subscription("long", long.url), WebhookFixture.subscription("slow", slow.url),
     ])
     try fixture.receipts(["a"])
-    expectEventually(withinMilliseconds: 30_000) {
+    expectEventually {
       (try? fixture.committed("long")) == 1 && (try? fixture.committed("slow")) == 1
     }
     #expect(long.requests.count == 1 && slow.requests.count == 1)
@@ -187,7 +188,7 @@ import Testing
     }
     let webhooks = try fixture.start([WebhookFixture.subscription("crm", receiver.url)])
     try fixture.receipts(["a"])
-    #expect(eventually(withinMilliseconds: 30_000) { receiver.requests.count == 2 })
+    #expect(eventually { receiver.requests.count == 2 })
     #expect(other.connections == 0)
     _ = webhooks
   }
@@ -201,9 +202,9 @@ import Testing
     try fixture.receipts(["a", "bad", "b"])
     let webhooks = try fixture.start(
       [WebhookFixture.subscription("crm", receiver.url, more: #","max_events":1"#)],
-      ["--retry-for", "2s"])
+      ["--retry-for", "6s"])
     let letters = try fixture.kafka.read(
-      fixture.names.deadLetters, count: 1, timeoutMilliseconds: 30_000)
+      fixture.names.deadLetters, count: 1)
     let letter = try #require(letters.first)
     let fields = DeadLetter(letter.headers)
     #expect(fields.reason == "webhook_undelivered" && fields.stage == "webhooks")
@@ -212,7 +213,7 @@ import Testing
     #expect((fields.attempts ?? 0) >= 2)
     let body = try JSONParser().parse(letter.value ?? "")
     #expect(body["data"]?.array?.first?["data"]?["id"] == "bad")
-    #expect(eventually(withinMilliseconds: 30_000) { receiver.ids().last == "b" })
+    #expect(eventually { receiver.ids().last == "b" })
     #expect(eventually { (try? fixture.committed("crm")) == 3 })
     let dead = ["result": "dead_lettered"]
     #expect(try webhooks.metrics.sum("martlet_webhooks_events_total", dead) == 1)
@@ -231,13 +232,13 @@ import Testing
     try fixture.receipts(["b"])
     let webhooks = try fixture.start(
       [WebhookFixture.subscription("crm", receiver.url, more: #","max_events":1"#)],
-      ["--retry-for", "2s"])
+      ["--retry-for", "6s"])
     let letters = try fixture.kafka.read(
-      fixture.names.deadLetters, count: 1, timeoutMilliseconds: 30_000)
+      fixture.names.deadLetters, count: 1)
     let letter = try #require(letters.first)
     #expect(letter.value?.utf8.count == DeadLetterHeader.longest)
     #expect(DeadLetterCut.isRemarked(DeadLetter(letter.headers).detail))
-    #expect(eventually(withinMilliseconds: 30_000) { receiver.ids().last == "b" })
+    #expect(eventually { receiver.ids().last == "b" })
     #expect(eventually { (try? fixture.committed("crm")) == 2 })
     #expect(webhooks.stop() == nil)
   }
@@ -249,7 +250,7 @@ import Testing
     let webhooks = try fixture.start(
       [WebhookFixture.subscription("crm", receiver.url, timeout: 30_000)])
     try fixture.receipts(["a"])
-    #expect(eventually(withinMilliseconds: 30_000) { receiver.requests.count == 1 })
+    #expect(eventually { receiver.requests.count == 1 })
     webhooks.stop()
     #expect(webhooks.failure == nil)
     #expect(try fixture.committed("crm") == 1)
@@ -265,15 +266,15 @@ import Testing
       (try? webhooks.metrics.sum("martlet_kafka_group_partitions_assigned")) ?? 0
     }
     // Receipts, devices and invalid tokens: six partitions.
-    expectEventually(withinMilliseconds: 30_000) { assigned(first) == 3 && assigned(second) == 3 }
+    expectEventually { assigned(first) == 3 && assigned(second) == 3 }
     for number in 0..<200 { try fixture.receipts(["n-\(number)"], key: "k-\(number)") }
-    #expect(eventually(withinMilliseconds: 30_000) { Set(receiver.ids()).count == 200 })
+    #expect(eventually { Set(receiver.ids()).count == 200 })
     // The embedded broker takes no commit while a group rebalances; a real one does.
     #expect(eventually { (try? fixture.committed("crm")) == 200 })
     first.stop()
-    #expect(eventually(withinMilliseconds: 30_000) { assigned(second) == 6 })
+    #expect(eventually { assigned(second) == 6 })
     for number in 200..<300 { try fixture.receipts(["n-\(number)"], key: "k-\(number)") }
-    #expect(eventually(withinMilliseconds: 30_000) { Set(receiver.ids()).count == 300 })
+    #expect(eventually { Set(receiver.ids()).count == 300 })
     // A stop in good order repeats nothing.
     #expect(receiver.ids().count == 300)
     #expect(eventually { (try? fixture.committed("crm")) == 300 })

@@ -15,7 +15,6 @@ final class HookReceiver: Sendable {
     let body: [UInt8]
 
     var id: String { headers["webhook-id"] ?? "" }
-    /// The events in it.
     var events: [JSONValue] { (try? JSONParser().parse(body))?["data"]?.array ?? [] }
   }
 

@@ -34,9 +34,9 @@ final class WebhookFixture {
 
   /// A subscription as the file has it.
   ///
-  /// - Parameter timeout: milliseconds until a request is given up.
+  /// - Parameter timeout: milliseconds until a request is given up; where none must be, more than a busy machine takes.
   static func subscription(
-    _ name: String, _ url: String, events: String = "*", timeout: Int = 1_000, more: String = ""
+    _ name: String, _ url: String, events: String = "*", timeout: Int = 20_000, more: String = ""
   ) -> String {
     """
     {"name":"\(name)","url":"\(url)","secrets":["\(secret)"],"events":["\(events)"],\
@@ -86,7 +86,7 @@ final class WebhookFixture {
       }
       guard case .queued = result else { throw KafkaFixtureTimeout() }
     }
-    guard producer.flush(timeoutMilliseconds: 20_000) else { throw KafkaFixtureTimeout() }
+    guard producer.flush(timeoutMilliseconds: 30_000) else { throw KafkaFixtureTimeout() }
     _ = producer.drainDeliveries()
   }
 

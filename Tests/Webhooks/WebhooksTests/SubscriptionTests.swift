@@ -7,8 +7,7 @@ import Testing
 /// Which events an endpoint wants, and where it may be.
 @Suite struct SubscriptionTests {
   private var all: Subscription {
-    Subscription(
-      name: "crm", url: "https://a.example", keys: [[1]], kinds: Set(EventKind.allCases))
+    Subscription(name: "crm", url: "https://a.example", keys: [[1]], kinds: Set(EventKind.allCases))
   }
 
   @Test func `families of events are named with a star`() {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import JSON
 
-/// The answers of gorush.
 public enum GorushAnswer {
   /// - Parameters:
   ///   - count: the number of tokens for iOS.

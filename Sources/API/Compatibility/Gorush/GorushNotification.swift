@@ -80,9 +80,6 @@ public struct GorushNotification: Sendable {
     activity = try GorushActivity(fields)
   }
 
-  /// The entries of a body.
-  ///
-  /// - Parameter limit: the most entries allowed.
   public static func all(
     in body: JSONValue, limit: Int
   ) throws(CompatibilityError) -> [GorushNotification] {
@@ -143,7 +140,6 @@ struct GorushAlert: Sendable {
   }
 }
 
-/// The members of a Live Activity's push.
 struct GorushActivity: Sendable {
   let contentState: JSONObject?
   let staleDate: Int64?

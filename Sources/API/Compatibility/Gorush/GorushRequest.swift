@@ -4,7 +4,6 @@ public import JSON
 
 /// Creates Martlet requests from gorush's notifications. What gorush configures in its file is set here.
 public struct GorushTranslator: Sendable {
-  /// The most tokens of one request.
   public static let tokensPerRequest = 1_000
 
   /// The bundle id of notifications without a topic; gorush leaves that to its certificate.
@@ -35,7 +34,6 @@ public struct GorushTranslator: Sendable {
     }
   }
 
-  /// The members common to all requests of a notification.
   private func members(
     _ notification: GorushNotification, _ payload: JSONValue
   ) throws(CompatibilityError) -> JSONObject {

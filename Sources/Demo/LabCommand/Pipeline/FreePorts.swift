@@ -18,11 +18,13 @@ public enum FreePorts {
     return [socket.localAddress?.port ?? 0] + others
   }
 
-  /// Returns the first of this many consecutive ports that were free a moment ago.
-  static func first(ofRun count: Int) throws -> UInt16 {
+  /// Claims this many consecutive ports that were free a moment ago.
+  static func claim(_ count: Int = 1) throws -> (first: UInt16, claims: [PortClaim]) {
     for _ in 0..<100 {
-      let port = try find(1)[0]
-      if (1..<UInt16(max(1, count))).allSatisfy({ isFree(port + $0) }) { return port }
+      let first = try find(1)[0]
+      let run = (0..<UInt16(max(1, count))).map { first + $0 }
+      let claims = run.compactMap { PortClaim.take($0) }
+      if claims.count == run.count, run.allSatisfy({ isFree($0) }) { return (first, claims) }
     }
     throw SystemError(code: EADDRINUSE, attempt: "cannot find \(count) free ports in a row")
   }

@@ -79,7 +79,7 @@ public final class LocalPipeline {
   private var writtenPages: [String]?
   /// The lock that keeps other pipelines out of the folder.
   private var lock: FolderLock?
-  /// The claims that keep other pipelines from this one's usual ports.
+  /// The claims that keep other pipelines from this one's ports.
   private var claims: [PortClaim] = []
   /// A properties file that `martlet channels` uses to find the simulator.
   public var channelSettings: String { "\(plan.folder)/channels.properties" }
@@ -186,7 +186,7 @@ public final class LocalPipeline {
     try File.remove(file)
     // A fixed port, so that the broker keeps its address after a restart.
     var port = plan.kafkaPort ?? usual(Self.kafkaPort) ?? 0
-    if port == 0 { port = try FreePorts.first(ofRun: plan.brokers) }
+    if port == 0 { port = try freePort(ofRun: plan.brokers) }
     try startProgram(
       "broker", LabProgram.file,
       [
@@ -200,7 +200,7 @@ public final class LocalPipeline {
     let file = "\(plan.folder)/simulator.address"
     try File.remove(file)
     // Fixed ports, so that the simulator keeps its address after a restart.
-    let local = try FreePorts.find(5).map { "127.0.0.1:\($0)" }
+    let local = try (0..<5).map { _ in "127.0.0.1:\(try freePort())" }
     (gateway, sandboxGateway, gatewayAdmin) = (local[0], local[1], local[2])
     channels = (local[3], local[4])
     try startProgram(
@@ -262,12 +262,12 @@ public final class LocalPipeline {
       let key = APIKeyEntry.freshKey()
       try File.remove(entries)
       try APIKeyEntry.add(
-        APIKeyEntry(name: "local", apps: ["*"], mayChange: true).json(of: key), named: "local",
-        to: entries)
+        APIKeyEntry(name: "local", apps: ["*"], paces: true, campaigns: true).json(of: key),
+        named: "local", to: entries)
       try File.write(text, Array(key.utf8))
     }
     // A fixed port, so that it keeps its address after a restart.
-    let port = try usual(Self.apiPort) ?? FreePorts.find(1)[0]
+    let port = try usual(Self.apiPort) ?? freePort()
     try startProgram(
       "api", "martlet-api",
       common + [
@@ -283,9 +283,16 @@ public final class LocalPipeline {
     return port
   }
 
+  /// Claims consecutive free ports, and returns the first.
+  private func freePort(ofRun count: Int = 1) throws -> UInt16 {
+    let run = try FreePorts.claim(count)
+    claims += run.claims
+    return run.first
+  }
+
   private func startConsole() throws {
     // A fixed port, so that it keeps its address after a restart.
-    let address = "127.0.0.1:\(try FreePorts.find(1)[0])"
+    let address = "127.0.0.1:\(try freePort())"
     try startProgram(
       "console", "martlet", ["console", "--addresses", addressesFile, "--listen", address], stage: 5
     )

@@ -5,26 +5,26 @@ import EventLoop
 import JSON
 import Records
 import Schedule
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet campaign cancel NAME`: ends a campaign.
-public enum CampaignCancelCommand: Command {
-  public static let name = "campaign cancel"
-  public static let summary =
+enum CampaignCancelCommand: Command {
+  static let name = "campaign cancel"
+  static let summary =
     "Ends a campaign: it addresses no further devices, and what senders have not sent yet ends as cancelled. Says how far"
     + " the campaign is then. --by ends all campaigns that an API key or a person has started."
   private static let by = SettingKey<String?>.text(
     "by", placeholder: "WHO",
     "In place of NAME: all campaigns that this has started, the name of an API key or what martlet campaign list NAME has"
       + " as by.")
-  public static let table = SettingTable(
+  static let table = SettingTable(
     [
       CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting, CampaignName.app.setting,
       CampaignName.environment.setting, CommandSettings.scheduleIfAny.setting, by.setting,
     ], kafkaProperties: true, operands: .init("NAME", 0...1, "The campaign's name."))
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> CampaignTarget {
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> CampaignTarget {
     let by = values[by]
     guard (by == nil) != values.operands.isEmpty else {
       throw SettingErrors(
@@ -40,7 +40,7 @@ public enum CampaignCancelCommand: Command {
       database: values[CommandSettings.scheduleIfAny])
   }
 
-  public static func run(
+  static func run(
     _ settings: CampaignTarget, _ context: ServiceContext
   ) throws(ServiceFailure) {
     try settings.ask(.cancelled, context)
@@ -48,7 +48,7 @@ public enum CampaignCancelCommand: Command {
 }
 
 /// The campaigns that a command names, and the topic for operators' requests about them.
-public struct CampaignTarget: Sendable {
+struct CampaignTarget: Sendable {
   /// The time to wait for the scheduler, in milliseconds.
   private static let patience = 10_000
 
@@ -65,7 +65,7 @@ public struct CampaignTarget: Sendable {
     let cluster = try topic.cluster(context)
     let lookup = try CampaignLookup(database: database, topic.names.schedule, cluster, context)
     guard let name else { return try askAll(request, lookup, cluster, context) }
-    let campaign = try name.one(of: lookup.campaigns(named: name.name))
+    let campaign = try name.one(of: lookup.campaigns(named: name.name).map { ($0.key, $0) })
     let state = campaign.progress.state
     if request == .cancelled, state == .cancelled {
       StandardOutput.line("\(Self.text(campaign)): it is cancelled already")
@@ -75,7 +75,7 @@ public struct CampaignTarget: Sendable {
       throw ServiceFailure(
         "campaign \(campaign.name) is over: it is \(state.rawValue); nothing was changed")
     }
-    try write(request, campaign.key, reason, cluster, context)
+    try write(request, campaign, reason, cluster, context)
     try tell(request, campaign.key, lookup)
   }
 
@@ -93,7 +93,7 @@ public struct CampaignTarget: Sendable {
     guard !meant.isEmpty else {
       throw ServiceFailure("no campaign that \(by) has started is under way")
     }
-    for campaign in meant { try write(request, campaign.key, nil, cluster, context) }
+    for campaign in meant { try write(request, campaign, nil, cluster, context) }
     for campaign in meant { try tell(request, campaign.key, lookup) }
   }
 
@@ -123,16 +123,15 @@ public struct CampaignTarget: Sendable {
 
   /// Writes the request, its author and time; a tombstone withdraws it.
   private func write(
-    _ request: CampaignChange, _ key: CampaignKey, _ reason: String?, _ cluster: KafkaCluster,
-    _ context: ServiceContext
+    _ request: CampaignChange, _ campaign: CampaignRecord, _ reason: String?,
+    _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    if request == .resumed {
-      try topic.write("\(key)", nil, cluster)
-    } else {
-      try topic.write(
-        "\(key)", .init(key: request.rawValue, value: .bool(true)), reason: reason, cluster)
-    }
-    Audit.note(request.deed, "\(key)", context)
+    let author = campaign.author(
+      now: WallClock.milliseconds(), by: Audit.actor, reason: reason)
+    let value = ControlRecord.value(.init(key: request.rawValue, value: .bool(true)), by: author)
+    let key = "\(campaign.key)"
+    try topic.write(key, request == .resumed ? nil : value, cluster)
+    Audit.note(request.deed, key, context)
   }
 }
 

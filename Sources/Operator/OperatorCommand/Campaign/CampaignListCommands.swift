@@ -5,14 +5,14 @@ import Identity
 import JSON
 import Records
 import Schedule
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Store
 import Telemetry
 
 /// `martlet campaign list`: the campaigns and their progress; `martlet campaign list NAME`: one of them.
-public enum CampaignListCommand: Command {
-  public struct Settings: Sendable {
+enum CampaignListCommand: Command {
+  struct Settings: Sendable {
     let database: String
     let app: String?
     let environment: String?
@@ -20,17 +20,17 @@ public enum CampaignListCommand: Command {
     let name: CampaignName?
   }
 
-  public static let name = "campaign list"
-  public static let summary =
+  static let name = "campaign list"
+  static let summary =
     "Lists the campaigns of which martlet-scheduler knows, the newest first: state, devices addressed of those in the"
     + " audience, how fast it is, how long it will take, and outcomes. With a NAME it shows that campaign as JSON: its"
     + " audience, how far and how fast it is, and its pushes by outcome."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     [
       CommandSettings.schedule.setting, CampaignName.app.setting, CampaignName.environment.setting,
     ], operands: .init("NAME", 0...1, "The name of one campaign."))
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     let (app, environment) = (values[CampaignName.app], values[CampaignName.environment])
     var name: CampaignName?
     if let word = values.operands.first {
@@ -40,7 +40,7 @@ public enum CampaignListCommand: Command {
       database: values[CommandSettings.schedule], app: app, environment: environment, name: name)
   }
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let now = WallClock.milliseconds()
     if let name = settings.name { return try show(name, settings, context, now) }
     let lines = try CampaignReading.all(settings.database, context) { campaign in

@@ -33,23 +33,15 @@ struct CampaignName: Sendable {
     self.environment = environment.flatMap { Environment($0) }
   }
 
-  /// Whether this may be the named campaign.
   func isOne(_ key: CampaignKey) -> Bool { key.isOne(name, of: app, environment) }
 
-  /// Returns the named campaign.
-  func one(of campaigns: [CampaignRecord]) throws(ServiceFailure) -> CampaignRecord {
-    try one(of: campaigns.map { ($0.key, $0) })
-  }
-
-  /// Returns what belongs to the named campaign.
   func one<Known>(of campaigns: [(CampaignKey, Known)]) throws(ServiceFailure) -> Known {
     let found = campaigns.filter { isOne($0.0) }
-    let meant = found.map(\.0)
     guard let first = found.first else {
       throw ServiceFailure("no campaign \(name)\(app.map { " of \($0)" } ?? "") is known")
     }
-    guard meant.count == 1 else {
-      let list = meant.map { "\($0.app) \($0.environment)" }.sorted().joined(separator: ", ")
+    guard found.count == 1 else {
+      let list = found.map { "\($0.0.app) \($0.0.environment)" }.sorted().joined(separator: ", ")
       throw ServiceFailure(
         "several campaigns are named \(name): \(list); name one with --app and --environment")
     }
@@ -69,11 +61,9 @@ final class CampaignLookup {
     database: String?, _ topic: String, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) {
     (self.database, self.context) = (database, context)
-    guard database == nil else {
-      table = nil
-      return
-    }
-    table = try orFail { try KafkaTable(cluster.configuration, topic: topic) }
+    table =
+      database == nil
+      ? try orFail { try KafkaTable(cluster.configuration, topic: topic) } : nil
   }
 
   deinit { table?.close() }

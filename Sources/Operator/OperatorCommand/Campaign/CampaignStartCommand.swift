@@ -10,13 +10,13 @@ import JSON
 import Kafka
 import Records
 import Schedule
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Telemetry
 
 /// `martlet campaign start FILE`: sends a request to every device of an audience.
-public enum CampaignStartCommand: Command {
-  public struct Settings: Sendable {
+enum CampaignStartCommand: Command {
+  struct Settings: Sendable {
     let kafka: KafkaConfiguration
     let names: TopicNames
     let database: String?
@@ -27,8 +27,8 @@ public enum CampaignStartCommand: Command {
     let warnings: PayloadWarnings
   }
 
-  public static let name = "campaign start"
-  public static let summary =
+  static let name = "campaign start"
+  static let summary =
     "Starts a campaign: a request to every device of an audience, which martlet-scheduler looks up. FILE is a JSON object"
     + " with the campaign's name, its request and its audience; docs/scheduling.md describes it. A name is used once:"
     + " another campaign of the app with it is not started until 30 days after the end of the first. --tokens names a file of device"
@@ -38,7 +38,7 @@ public enum CampaignStartCommand: Command {
     "tokens", placeholder: "FILE",
     "A regular file of device tokens, one a line, in place of an audience. Each line is checked first; then they are"
       + " written to push.audiences, and the campaign starts.")
-  public static let table = SettingTable(
+  static let table = SettingTable(
     [
       CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting,
       CommonSettings.audienceTopics.setting, CommandSettings.scheduleIfAny.setting,
@@ -49,10 +49,9 @@ public enum CampaignStartCommand: Command {
 
   /// The time to wait for the scheduler, in milliseconds.
   private static let patience = 10_000
-  /// The maximum length of a file.
   private static let longest = 1 << 20
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     let file = values.operands[0]
     let text: [UInt8]
     do throws(SystemError) {
@@ -94,7 +93,7 @@ public enum CampaignStartCommand: Command {
     }
   }
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.kafka, context)
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
     let campaign = settings.campaign

@@ -6,7 +6,6 @@ import Records
 import Schedule
 import Telemetry
 
-/// The state of a campaign for commands and the console.
 struct CampaignStatus: Sendable, Equatable {
   let name: String
   var app = ""
@@ -20,7 +19,6 @@ struct CampaignStatus: Sendable, Equatable {
   var addressed = 0.0
   /// The number of devices in the audience; nil before it is counted.
   var total: Double?
-  /// The number of pushes by outcome.
   var outcomes: [PipelineStatus.Count] = []
   /// The number of devices per second that get an outcome or, before the first one, are addressed.
   var perSecond = 0.0

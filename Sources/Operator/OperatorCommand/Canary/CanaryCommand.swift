@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-public import Diagnosis
-public import ServiceKit
-public import Settings
+import Diagnosis
+import ServiceKit
+import Settings
 
 /// `martlet canary`: sends pushes through the whole pipeline at an interval, and reports their outcome.
-public enum CanaryCommand: Service {
-  public struct Settings: DeclaredSettings, Sendable {
+enum CanaryCommand: Service {
+  struct Settings: DeclaredSettings, Sendable {
     var canaries: [CanarySpecification] = []
     var cluster = ClusterSettings()
 
@@ -24,9 +24,7 @@ public enum CanaryCommand: Service {
         "A canary push without a receipt after this time, or after its interval if that is shorter, has failed."
       )) var timeoutMilliseconds: Int64
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       do throws(CanaryProblem) {
         canaries = try CanarySpecification.all(parsing: canaryText)
       } catch {
@@ -36,20 +34,20 @@ public enum CanaryCommand: Service {
     }
   }
 
-  public static let name = "canary"
-  public static let summary = """
+  static let name = "canary"
+  static let summary = """
     Sends a push through the whole pipeline at an interval, as an application would, and follows the receipts: \
     whether it was delivered, and how long each part of the way took. Runs beside the other processes.
     """
   /// There are no files to reload.
-  public static let belongsToTerminal = true
-  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  static let belongsToTerminal = true
+  static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
+  static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
     KafkaSurvey.run(settings.cluster.kafka, .canary, settings.cluster.names).findings
   }
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let names = settings.cluster.names
     let found = try ClusterView.wait(
       settings.cluster.kafka, KafkaRights(of: .canary, names), of: names, context)

@@ -154,8 +154,8 @@ final class CanaryLoop {
   /// Also reads partitions that were added since the start, which may hold receipts.
   private func followPartitions() {
     let name = settings.cluster.names.receipts
-    guard let counts = try? admin.partitionCounts(timeoutMilliseconds: 1_000),
-      let wanted = counts[name], wanted != tail.partitions
+    guard let size = try? admin.topicSize(name, timeoutMilliseconds: 1_000),
+      size.partitions != tail.partitions
     else { return }
     let wider = try? KafkaTail(
       configuration, topic: name, from: .end, wakeup: loop.wakeup, timeoutMilliseconds: 2_000)

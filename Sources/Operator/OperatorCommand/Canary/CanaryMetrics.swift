@@ -4,7 +4,6 @@ import ServiceKit
 import Synchronization
 public import Telemetry
 
-/// The metrics of `martlet canary` on `/metrics`.
 public enum CanaryMetrics: Int, MetricTable {
   case success, lastSuccess, results, stages
 

@@ -21,7 +21,6 @@ struct CanarySpecification: Sendable, Equatable {
   static let most = 100
   /// The range of intervals, in milliseconds.
   static let intervals: ClosedRange<Int64> = 1_000...86_400_000
-  /// The prefix of every request id of a canary.
   static let idPrefix = "martlet-canary:"
 
   let app: String

@@ -2,12 +2,12 @@
 import EventLoop
 import Glibc
 import HTTPServer
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet console`: one web page that shows the state of the pipeline.
-public enum ConsoleCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum ConsoleCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var source = StatusSource()
 
     @Declared(
@@ -22,20 +22,18 @@ public enum ConsoleCommand: Command {
       ))
     var names: [String]
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       source = try StatusSource(values)
     }
   }
 
-  public static let name = "console"
-  public static let summary =
+  static let name = "console"
+  static let summary =
     "Serves one web page that shows the pipeline as it flows, live, from the status pages of its processes."
     + " It holds no secret, but do not expose it."
-  public static let table = SettingTable(declaredBy: Settings.self, operands: StatusSource.operands)
+  static let table = SettingTable(declaredBy: Settings.self, operands: StatusSource.operands)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let follower = StatusFollower(settings.source)
     let host = settings.listen.numericHost
     do {

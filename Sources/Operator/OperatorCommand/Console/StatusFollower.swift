@@ -35,7 +35,6 @@ final class StatusFollower: Sendable {
     return now < at + Self.unwatched + Self.attention ? json : Self.beginning
   }
 
-  /// Reads until a stop is requested.
   func run(_ context: ServiceContext) {
     var before: Reading?
     // The start of the recent interval, and the next one.

@@ -9,7 +9,6 @@ struct StatusHistory: Equatable {
   static let step = 10
   /// The number of steps in an hour.
   static let most = 360
-  /// The outcomes of notifications that failed.
   private static let failures = [Outcome.rejected, .expired, .deadLettered].map { "\($0)" }
 
   private struct Point: Equatable {
@@ -24,7 +23,6 @@ struct StatusHistory: Equatable {
   /// The points in order of time.
   private var points: [Point] = []
 
-  /// Adds a reading.
   mutating func note(_ status: PipelineStatus) {
     func rate(_ names: [String]) -> Double {
       status.outcomesPerSecond.reduce(0) { names.contains($1.name) ? $0 + $1.value : $0 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Diagnosis
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Telemetry
 
 /// `martlet doctor`: finds errors in a deployment before or while it runs.
-public enum DoctorCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum DoctorCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     @Declared(
       .text(
         "settings", default: "/etc/martlet", placeholder: "FOLDER",
@@ -28,9 +28,7 @@ public enum DoctorCommand: Command {
     /// Flags passed to every program that has them.
     var passed: [String] = []
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       for name in [CommonSettings.kafka.name, CommonSettings.topicPrefix.name]
       where values.isGiven(name) {
         passed += ["--\(name)", values.written(name) ?? ""]
@@ -42,15 +40,15 @@ public enum DoctorCommand: Command {
     }
   }
 
-  public static let name = "doctor"
-  public static let summary =
+  static let name = "doctor"
+  static let summary =
     "Checks settings, keys, certificates, the clock, Kafka and the gateways as each program would meet them, and says"
     + " what to do about what is wrong: runs each installed program with --check and its file of the settings folder"
     + " (ingest.properties, sender.properties, signer.properties, feedback.properties, and if they are there"
     + " api.properties, webhooks.properties, scheduler.properties and canary.properties). Changes nothing. Exits with status 1 if there is an error."
-  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let visits = DoctorVisit.all(settings)
     guard visits.contains(where: { $0.arguments != nil }) else {
       throw ServiceFailure(

@@ -4,14 +4,14 @@ import CommandKit
 import Contract
 import JSON
 import Records
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Telemetry
 
 /// `martlet pace`: lists the paces; `martlet pace KIND NAME RATE`: limits the pushes of an app, a lane or a group, or
 /// to a device, to a number per unit of time.
-public enum PaceCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum PaceCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     @Declared(CommonSettings.kafka) private var bootstrap: [Endpoint]
     @Declared(CommonSettings.topicPrefix) private var topicPrefix: String
     @Declared(CommandSettings.oneEnvironment) var environment: String
@@ -31,9 +31,7 @@ public enum PaceCommand: Command {
     fileprivate var wish = Wish.list
     fileprivate var topic: ControlTopic?
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       topic = try ControlTopic(values, clientID: "martlet-pace")
       guard !values.operands.isEmpty else { return }
       let target = try PaceTarget(values.operands.prefix(2), self)
@@ -60,13 +58,13 @@ public enum PaceCommand: Command {
     case clear(PaceTarget)
   }
 
-  public static let name = "pace"
-  public static let summary =
+  static let name = "pace"
+  static let summary =
     "Sets the pace of an app, a lane or a group of requests, or of each device of an app: all senders together send no"
     + " more of it. What is too much waits in Kafka, and its expirations still apply. With none in place of RATE it removes"
     + " the pace: pushes that were moved to a retry topic follow after its delay, at most 15 minutes. Without RATE it shows"
     + " the pace, and without anything all paces."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init(
       "KIND NAME RATE|none", 0...3,
@@ -74,7 +72,7 @@ public enum PaceCommand: Command {
         + " the group of the app's requests (--app); RATE is a count and a unit of time, such as 200/s, 1000/m, 500/h or"
         + " 10000/d; for a device 1 to 8 in a minute, an hour or a day."))
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     guard let topic = settings.topic else { return }
     let cluster = try topic.cluster(context)
     switch settings.wish {

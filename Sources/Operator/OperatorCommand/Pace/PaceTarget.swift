@@ -42,7 +42,6 @@ struct PaceTarget: Sendable {
     }
   }
 
-  /// Checks that the subject can have a rate.
   func check(_ rate: PaceRate) throws(SettingErrors) {
     try Self.checked { () throws(PaceSubject.Problem) in
       try PaceSubject(kind, name, of: app ?? "app", environment, pushType).check(rate)
@@ -50,8 +49,6 @@ struct PaceTarget: Sendable {
   }
 
   /// Returns the subject: a group without an app is the one of its name that has a pace.
-  ///
-  /// - Parameter paces: The paces that are set.
   func subject(among paces: [PaceSubject: PaceRate]) throws(ServiceFailure) -> PaceSubject {
     if kind == .group, app == nil {
       let meant = paces.keys.filter { $0.kind == .group && $0.name.exact == name.exact }

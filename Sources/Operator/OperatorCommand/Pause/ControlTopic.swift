@@ -45,7 +45,6 @@ struct ControlTopic: Sendable {
     try write(key, ControlRecord.value(member, by: author), cluster)
   }
 
-  /// The paces that are set.
   func paces(
     _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) -> [PaceSubject: PaceRate] {

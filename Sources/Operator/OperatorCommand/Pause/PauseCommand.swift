@@ -3,31 +3,31 @@ import Contract
 import JSON
 import Records
 import Schedule
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Telemetry
 
 /// `martlet pause`: pauses the pushes of an app, a lane or a campaign until they are resumed, or lists what is paused.
-public enum PauseCommand: Command {
-  public struct Settings: Sendable {
+enum PauseCommand: Command {
+  struct Settings: Sendable {
     let target: PauseTarget
     let reason: String?
   }
 
-  public static let name = "pause"
-  public static let summary =
+  static let name = "pause"
+  static let summary =
     "Pauses the pushes of an app, of a lane, or of a campaign, which addresses no further devices: they wait in Kafka until"
     + " martlet resume, and their expirations still apply. Pushes in flight are not affected. Without any of them it lists"
     + " what is paused."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     PauseTarget.settings + [CommandSettings.reason.setting], kafkaProperties: true,
     operands: PauseTarget.operands)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings(target: try PauseTarget(values), reason: values[CommandSettings.reason])
   }
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let topic = settings.target.topic
     switch settings.target.subject {
     case nil: try list(topic, context)
@@ -53,8 +53,7 @@ public enum PauseCommand: Command {
     let cluster = try topic.cluster(context)
     try topic.write(subject.key, .init(key: "paused", value: true), reason: reason, cluster)
     Audit.note("pause", subject.key, context)
-    let isPaused = try topic.isPaused(subject, cluster, context)
-    guard isPaused else {
+    guard try topic.isPaused(subject, cluster, context) else {
       throw ServiceFailure("\(subject.key) is not paused: somebody has resumed it meanwhile")
     }
     StandardOutput.line("paused \(subject.key)")

@@ -1,36 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Schedule
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet resume`: resumes the pushes of a paused app, lane or campaign.
-public enum ResumeCommand: Command {
-  public struct Settings: Sendable {
-    let target: PauseTarget
-  }
-
-  public static let name = "resume"
-  public static let summary =
+enum ResumeCommand: Command {
+  static let name = "resume"
+  static let summary =
     "Resumes a paused app, lane or campaign. Pushes of an app or a campaign that were moved to a retry topic follow after its"
     + " delay, at most 15 minutes."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     PauseTarget.settings, kafkaProperties: true, operands: PauseTarget.operands)
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> PauseTarget {
     let target = try PauseTarget(values)
     guard target.subject != nil else {
       throw SettingErrors(nil, "name an app, a lane with --lane, or a campaign with --campaign")
     }
-    return Settings(target: target)
+    return target
   }
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let topic = settings.target.topic
-    switch settings.target.subject {
+  static func run(_ target: PauseTarget, _ context: ServiceContext) throws(ServiceFailure) {
+    switch target.subject {
     case nil: return
     case .campaign(let campaign): try campaign.ask(.resumed, context)
-    case .pushes(let subject): try resume(subject, topic, context)
+    case .pushes(let subject): try resume(subject, target.topic, context)
     }
   }
 

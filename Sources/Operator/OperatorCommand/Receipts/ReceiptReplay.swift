@@ -64,13 +64,11 @@ struct WantedNotifications {
   }
 }
 
-/// The result of a replay from receipts, or of a dry run.
 struct ReceiptReplayResult: Equatable {
   /// The number of notifications by destination topic.
   var sent: [String: Int] = [:]
   /// The number accepted since.
   var delivered = 0
-  /// The number whose expiration has passed.
   var expired = 0
   /// The number whose record is no longer on any lane.
   var missing = 0
@@ -79,8 +77,6 @@ struct ReceiptReplayResult: Equatable {
   /// The number of records that Kafka rejected permanently.
   var refused = 0
   var wasStopped = false
-
-  var total: Int { sent.values.reduce(0, +) }
 
   func lines(isDryRun: Bool) -> [String] {
     let verb = isDryRun ? "would be sent again" : "sent again"
@@ -117,7 +113,6 @@ final class ReceiptReplayer {
   private let names: TopicNames
   private let filter: ReceiptReplayFilter
   private let parser = JSONParser()
-  /// The producer; nil in a dry run.
   private var output: ReplayProducer?
   private(set) var result = ReceiptReplayResult()
   /// The longest time from the request of a notification to its receipt, in milliseconds.
@@ -155,7 +150,6 @@ final class ReceiptReplayer {
     return wanted
   }
 
-  /// Searches for the notifications, and produces them unless it is a dry run.
   func replay(_ wanted: WantedNotifications, isDryRun: Bool) throws(ServiceFailure) {
     var wanted = wanted
     guard wanted.count > 0 else { return }
@@ -173,9 +167,6 @@ final class ReceiptReplayer {
     if !result.wasStopped { result.missing = wanted.count }
   }
 
-  /// Ends the producer.
-  ///
-  /// - Returns: What Kafka has, for the audit.
   func end() -> String { output?.end() ?? "nothing" }
 
   /// - Returns: False if the command is being stopped.

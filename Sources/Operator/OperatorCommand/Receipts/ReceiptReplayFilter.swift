@@ -5,10 +5,9 @@ import EventLoop
 import Identity
 import Records
 import ServiceKit
-public import Settings
+import Settings
 
-/// Selects the receipts to replay.
-public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
+struct ReceiptReplayFilter: DeclaredSettings, Sendable {
   @Declared(.text("app", placeholder: "BUNDLE-ID", "Only receipts of this app.")) var app: String?
 
   @Declared(
@@ -45,7 +44,7 @@ public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
   /// The end of the time range, exclusive.
   var until = Int64.max
 
-  public init() {}
+  init() {}
 
   init(_ values: SettingValues, now: Int64 = WallClock.milliseconds()) throws(SettingErrors) {
     self = Self.reading(values)
@@ -56,7 +55,6 @@ public struct ReceiptReplayFilter: DeclaredSettings, Sendable {
     }
   }
 
-  /// Whether a receipt is selected.
   func matches(_ receipt: Receipt) -> Bool {
     guard "\(receipt.outcome)" == outcome, receipt.at >= since, receipt.at < until else {
       return false

@@ -2,12 +2,12 @@
 import CommandKit
 import Contract
 import EventLoop
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet receipts replay`: sends notifications again that ended without being accepted.
-public enum ReceiptsReplayCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum ReceiptsReplayCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var cluster = ClusterSettings()
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
     fileprivate var lanes = Lanes.standard
@@ -19,9 +19,7 @@ public enum ReceiptsReplayCommand: Command {
 
     var names: TopicNames { TopicNames(prefix: cluster.names.prefix, lanes: lanes) }
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       cluster = try ClusterSettings(values, clientID: "martlet-receipts")
       lanes = try Lanes(values)
       filter = try ReceiptReplayFilter(values)
@@ -31,15 +29,15 @@ public enum ReceiptsReplayCommand: Command {
   /// The number of notifications above which a replay needs a confirmation.
   static let few = 20
 
-  public static let name = "receipts replay"
-  public static let summary =
+  static let name = "receipts replay"
+  static let summary =
     "Sends notifications again that APNs refused, once the cause is corrected: finds them by their receipts, and"
     + " their records on the lanes, which have them as long as Kafka keeps them. They keep their apns-ids, and are"
     + " requested as of now. What was delivered since is left out, and a second replay of a receipt ends as"
     + " deduplicated. It asks before it sends more than \(few) again."
-  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let result = try replay(settings, context)
     if settings.isJSON {
       StandardOutput.line(result.json(isDryRun: settings.isDryRun))

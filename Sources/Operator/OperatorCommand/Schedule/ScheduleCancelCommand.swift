@@ -7,32 +7,32 @@ import Identity
 import Kafka
 import Records
 import Schedule
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Store
 import Telemetry
 
 /// `martlet schedule cancel ID`: cancels a scheduled request.
-public enum ScheduleCancelCommand: Command {
-  public struct Settings: Sendable {
+enum ScheduleCancelCommand: Command {
+  struct Settings: Sendable {
     let cluster: ClusterSettings
     let database: String?
     let key: ScheduleKey
   }
 
-  public static let name = "schedule cancel"
-  public static let summary =
+  static let name = "schedule cancel"
+  static let summary =
     "Cancels a request that waits for its send_at. Two seconds before its time it is sure not to be sent; later it may be"
     + " on its way. The cancellation also concerns a request with this id that was written before and is not scheduled"
     + " yet; where none waits the command says so, and fails."
   private static let app = SettingKey<String>.text("app", placeholder: "APP", "The request's app.")
-  public static let table = SettingTable(
+  static let table = SettingTable(
     [
       app.setting, CommandSettings.oneEnvironment.setting, CommonSettings.kafka.setting,
       CommonSettings.topicPrefix.setting, CommandSettings.scheduleIfAny.setting,
     ], kafkaProperties: true, operands: .init("ID", 1...1, "The request's id."))
 
-  public static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
+  static func settings(_ values: SettingValues) throws(SettingErrors) -> Settings {
     Settings(
       cluster: try ClusterSettings(values, clientID: "martlet-schedule"),
       database: values[CommandSettings.scheduleIfAny],
@@ -41,18 +41,20 @@ public enum ScheduleCancelCommand: Command {
         environment: values[CommandSettings.oneEnvironment]))
   }
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
     try cluster.demand(settings.cluster.names.schedule, "martlet topics create creates it")
     let known = try known(settings, cluster, context)
     let cancellation = ScheduleCancellation(at: WallClock.milliseconds(), by: Audit.actor)
     try cluster.write(settings.cluster.names.schedule, key: settings.key.bytes, cancellation.value)
+    // Kafka may have taken its time.
+    let written = WallClock.milliseconds()
     Audit.note("schedule cancel", settings.key.description, context)
     switch known {
     case .request(let request):
       let due = Timestamp.text(milliseconds: request.due)
       // The schedule has a request for some seconds after it was sent.
-      guard cancellation.at <= request.due - notice else {
+      guard written <= request.due - notice else {
         throw ServiceFailure(
           "\(settings.key) may have been sent: its time is \(due). The cancellation is written")
       }

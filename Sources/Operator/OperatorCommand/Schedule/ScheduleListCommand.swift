@@ -4,15 +4,15 @@ import Identity
 import JSON
 import Records
 import Schedule
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Store
 import Telemetry
 
 /// `martlet schedule list`: lists the scheduled requests, the next one first; `martlet schedule list ID`: shows one as
 /// it was produced.
-public enum ScheduleListCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum ScheduleListCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     @Declared(CommandSettings.schedule) var database: String
     @Declared(CommandSettings.app) fileprivate var app: String?
     @Declared(CommandSettings.environment) fileprivate var environment: String?
@@ -27,9 +27,7 @@ public enum ScheduleListCommand: Command {
       return environment.map { "\(app):\($0):" } ?? "\(app):"
     }
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       guard environment == nil || app != nil else {
         throw SettingErrors("environment", "needs --app")
       }
@@ -39,14 +37,14 @@ public enum ScheduleListCommand: Command {
     }
   }
 
-  public static let name = "schedule list"
-  public static let summary =
+  static let name = "schedule list"
+  static let summary =
     "Lists the requests that wait for their send_at, the next one first: when, app, environment and id. With an ID, and"
     + " --app, it shows that request as it was produced, or says that it was cancelled."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self, operands: .init("ID", 0...1, "The id of one request."))
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     do {
       let reader = try TokenStoreReader(settings.database)
       if let key = settings.key {

@@ -38,6 +38,7 @@ struct OutcomeWait {
     // For a user, the receipt of the request says how many there are.
     var expected = push.user == nil ? 1 : Int.max
     var (ended, failures): (Int, [String]) = (0, [])
+    var known: Set<NotificationID> = []
     var batch = KafkaBatch(capacity: 500)
     while ended < expected, limit.left > 0, !context.signals.isStopping {
       _ = tail.poll(into: &batch, upTo: 1, timeoutMilliseconds: 100)
@@ -48,6 +49,10 @@ struct OutcomeWait {
             if expected == 0 { failures.append(line(receipt)) }
             continue
           }
+          // What ingest or a sender does again after a rebalance counts once.
+          if receipt.outcome == .deduplicated { continue }
+          let isAgain = receipt.apnsID.map { !known.insert($0).inserted } ?? false
+          if isAgain { continue }
           ended += 1
           if receipt.outcome == .delivered {
             StandardOutput.line(line(receipt))

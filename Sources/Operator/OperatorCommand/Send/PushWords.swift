@@ -78,11 +78,8 @@ struct PushWords: DeclaredSettings, Sendable {
       throw values.error(
         "payload", "is the whole payload: give it without --alert, --title, --badge and --sound")
     }
-    let text: [UInt8]
-    do throws(SystemError) {
-      text = try File.read(payload == "-" ? "/dev/stdin" : payload, limit: 1 << 16)
-    } catch {
-      throw values.error("payload", "\(error)")
+    let text = try values.orError("payload") {
+      try File.read(payload == "-" ? "/dev/stdin" : payload, limit: 1 << 16)
     }
     guard (try? JSONParser().parse(text))?.object != nil else {
       throw values.error("payload", "\(payload) is not a JSON object")

@@ -6,13 +6,13 @@ import Contract
 import EventLoop
 import JSON
 import Records
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Telemetry
 
 /// `martlet send`: sends one push from the command line, and prints the outcome.
-public enum SendCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum SendCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     fileprivate var push = PushWords()
     fileprivate var request: [UInt8] = []
     fileprivate var cluster = ClusterSettings()
@@ -21,9 +21,7 @@ public enum SendCommand: Command {
     @Declared(CommonSettings.pushTypes) private var pushTypeTexts: [String]
     @Declared(CommonSettings.lanes) private var laneTexts: [String]
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       cluster = try ClusterSettings(values, clientID: "martlet-send")
       request = try push.request(values)
       let reader = RequestReader(types: try PushTypes(values), lanes: try Lanes(values))
@@ -33,13 +31,13 @@ public enum SendCommand: Command {
     }
   }
 
-  public static let name = "send"
-  public static let summary =
+  static let name = "send"
+  static let summary =
     "Sends one push: checks the request as martlet-ingest does, produces it, waits for its receipt and prints the outcome in"
     + " one line. Exit status 1 if it was not delivered. For tests and single messages; martlet import sends many."
-  public static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
+  static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
     let (push, names) = (settings.push, settings.cluster.names)
     try cluster.demand(names.requests, "martlet topics create creates it")

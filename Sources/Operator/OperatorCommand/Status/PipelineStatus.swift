@@ -72,7 +72,6 @@ struct PipelineStatus: Sendable {
       before.isEmpty ? nil : growth.quantile(0.9, of: "martlet_sender_request_seconds_bucket")
   }
 
-  /// Whether every process is ready.
   var isReady: Bool { processes.allSatisfy { $0.state == .ready } }
   var requestsPerSecond: Double { growth.perSecond("martlet_ingest_requests_total") }
   /// Requests per second that ingest or the HTTP API refused.
@@ -93,7 +92,6 @@ struct PipelineStatus: Sendable {
   var ingestedPerSecond: [Count] { perSecond(ingested, "martlet_ingest_tokens_total", "outcome") }
   /// Device tokens of requests by ingest's result, since the processes started.
   var ingested: [Count] { by("outcome", of: "martlet_ingest_tokens_total") }
-  /// Finished notifications per second by outcome.
   var outcomesPerSecond: [Count] {
     perSecond(outcomes, "martlet_sender_notifications_total", "outcome")
   }
@@ -128,7 +126,6 @@ struct PipelineStatus: Sendable {
     return groups.map { Count(name: $0.key, value: $0.value.values.max() ?? 0) }
       .filter { $0.value > 0 }.sorted { $0.name < $1.name }
   }
-  /// Connections to APNs by state.
   var connections: [Count] { by("state", of: "martlet_sender_connections") }
   /// Destinations by state; all but `working` are blocked.
   var destinations: [Count] { by("state", of: "martlet_sender_destinations") }
@@ -158,7 +155,6 @@ struct PipelineStatus: Sendable {
   }
   /// Records that retention deleted before they were read.
   var lost: Double { sum("martlet_kafka_records_lost_total") }
-  /// Producers whose records Kafka does not accept.
   var producersRefused: Double { sum("martlet_kafka_producers_refused") }
   /// The time that another producer's open transaction has held back consumers, in seconds.
   var heldByTransaction: Double { highest("martlet_kafka_group_held_by_transaction_seconds") }
@@ -168,7 +164,6 @@ struct PipelineStatus: Sendable {
   var invalidTokens: Double? {
     values("martlet_feedback_devices", ["state": "invalid"]).map(\.value).max()
   }
-  /// Processes whose database accepts no transactions.
   var databaseFailing: Double { sum("martlet_feedback_database_failing") }
   /// Changed files that were refused, each with the app that it would remove, if any.
   var refusedReloads: [String] {
@@ -187,7 +182,6 @@ struct PipelineStatus: Sendable {
   }
   /// The age of the oldest event that each webhook's endpoint has not accepted, in seconds.
   var webhooks: [Count] { highest("endpoint", of: "martlet_webhooks_oldest_event_seconds") }
-  /// The canaries in the order of the pages.
   var canaries: [Canary] {
     pages.flatMap { page in
       page.values("martlet_canary_success").map { series in
@@ -203,7 +197,6 @@ struct PipelineStatus: Sendable {
   var paused: [Count] {
     highest("kind", of: "martlet_sender_paused").filter { $0.value > 0 }
   }
-  /// The number of paces that operators have set.
   var paces: Double { highest("martlet_sender_paces") }
   /// The number of scheduled requests, and how long the oldest one that should have been sent is overdue, in seconds;
   /// nil without a scheduler.
@@ -214,8 +207,6 @@ struct PipelineStatus: Sendable {
   }
   /// The number of campaigns that the pages omit.
   var unlistedCampaigns: Double { sum("martlet_scheduler_campaigns_unlisted") }
-
-  // MARK: Over all processes
 
   private func values(_ name: String, _ labels: [String: String] = [:]) -> [MetricPage.Series] {
     pages.flatMap { $0.values(name, labels) }
@@ -265,7 +256,6 @@ private struct Growth {
     self.before = before.reduce(into: [:]) { $0[$1.process] = $1.page }
   }
 
-  /// The growth per second over all processes.
   func perSecond(_ name: String, _ labels: [String: String] = [:]) -> Double {
     now.indices.reduce(0) { $0 + (perSecond(name, labels, of: $1) ?? 0) }
   }
@@ -280,7 +270,6 @@ private struct Growth {
     value >= old ? value - old : value
   }
 
-  /// The median and 99th percentile of deliveries.
   var delivery: (median: Double, p99: Double)? {
     let name = "martlet_sender_delivery_seconds_bucket"
     guard let median = quantile(0.5, of: name), let p99 = quantile(0.99, of: name) else {

@@ -3,7 +3,6 @@ import HTTPClient
 import JSON
 import Telemetry
 
-/// A process's status pages at one moment.
 struct ProcessReading: Sendable {
   enum State: Sendable, Equatable {
     case ready

@@ -7,7 +7,6 @@ import Synchronization
 final class ProcessSurvey: Sendable {
   /// The timeout for each page of a process, in milliseconds.
   private static let patience = 3_000
-  /// The number of processes read concurrently.
   private static let atOnce = 16
 
   private let pages: [(name: String?, url: String)]

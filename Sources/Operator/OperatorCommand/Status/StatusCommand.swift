@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet status`: the state of the pipeline, from the status pages of its processes.
-public enum StatusCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum StatusCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var source = StatusSource()
 
     @Declared(.boolean("watch", "Continue until stopped, and redraw on a terminal."))
@@ -19,20 +19,18 @@ public enum StatusCommand: Command {
 
     @Declared(CommandSettings.isJSON) var isJSON: Bool
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       source = try StatusSource(values)
     }
   }
 
-  public static let name = "status"
-  public static let summary =
+  static let name = "status"
+  static let summary =
     "Shows the state of the pipeline: which processes are ready, rates, outcomes, backlog, latency and what is held"
     + " back. Exit status 0 if the pipeline is ready, 3 if it is degraded (something needs a look), 1 if it is blocked."
-  public static let table = SettingTable(declaredBy: Settings.self, operands: StatusSource.operands)
+  static let table = SettingTable(declaredBy: Settings.self, operands: StatusSource.operands)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     var before = try settings.source.read()
     var readAt = MonotonicClock.milliseconds()
     while true {
@@ -54,7 +52,6 @@ public enum StatusCommand: Command {
     }
   }
 
-  /// The first problem, and the number of others.
   private static func problems(_ status: PipelineStatus) -> String {
     let warnings = StatusText.warnings(status).map { $0.dropFirst(2) }
     guard let first = warnings.first else { return "no process is named" }

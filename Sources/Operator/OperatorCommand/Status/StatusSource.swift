@@ -41,8 +41,6 @@ struct StatusSource: DeclaredSettings, Sendable {
 
   /// Reads every process, several at a time, so that hanging ones do not delay the readings of others. The file is read
   /// again each time, because a restarted process has its pages elsewhere.
-  ///
-  /// - Throws: If the file cannot be read.
   func read() throws(ServiceFailure) -> [ProcessReading] {
     let pages = try addressesFile.map(Self.pages) ?? []
     return ProcessSurvey(pages + urls.map { (nil, $0) }).run()

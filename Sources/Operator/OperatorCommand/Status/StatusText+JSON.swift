@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import JSON
 
-/// A status as JSON for programs.
 extension StatusText {
   static func json(_ status: PipelineStatus) -> String {
     String(decoding: JSONValue.object(object(status)).text, as: UTF8.self)

@@ -5,7 +5,6 @@ extension StatusText {
   /// In seconds, as in the alert MartletCertificateExpires.
   private static let certificateWarning: Double = 14 * 86_400
 
-  /// The warnings that need attention; none if all is well.
   static func warnings(_ status: PipelineStatus) -> [String] {
     var lines: [String] = []
     for process in status.processes {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Telemetry
 
-/// Formats a status for people.
 enum StatusText {
   /// Problems come first; rows without a number are omitted.
   static func lines(_ status: PipelineStatus) -> [String] {
@@ -69,7 +68,6 @@ enum StatusText {
       "\(rate), \(count(status.openRequests)) not finished, the oldest taken \(duration(status.oldestRequest)) old"
   }
 
-  /// The maximum number of lines for campaigns.
   private static let mostCampaigns = 10
 
   private static func campaigns(_ status: PipelineStatus) -> [String] {
@@ -89,7 +87,6 @@ enum StatusText {
     return "none just now; since the processes started \(text(all))"
   }
 
-  /// The row of credentials; nil if there are none.
   private static func credentials(_ status: PipelineStatus) -> String? {
     var parts: [String] = []
     if let age = status.oldestToken { parts.append("oldest provider token \(duration(age))") }
@@ -99,8 +96,6 @@ enum StatusText {
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 
-  // MARK: Words
-
   /// The width of a row's title, including the space before the text.
   static let titleWidth = 13
 
@@ -108,7 +103,6 @@ enum StatusText {
     padded(title, titleWidth) + text
   }
 
-  /// A row of counts; nil if nothing is counted.
   private static func list(
     _ counts: [PipelineStatus.Count], _ text: (Double) -> String
   ) -> String? {
@@ -116,7 +110,6 @@ enum StatusText {
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
   }
 
-  /// The text padded with blanks to a width in characters.
   static func padded(_ text: String, _ width: Int) -> String {
     text + String(repeating: " ", count: max(0, width - text.count))
   }

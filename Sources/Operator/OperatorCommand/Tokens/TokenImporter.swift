@@ -21,7 +21,6 @@ final class TokenImporter {
   private var watch: WriteWatch?
   private var result = TokenImportResult()
 
-  /// - Parameter output: The producer; nil to produce nothing.
   init(
     _ source: LineSource, _ settings: TokensImportCommand.Settings, _ output: TokenProducer?,
     _ context: ServiceContext
@@ -93,7 +92,6 @@ final class TokenImporter {
     if let records { try produce(records, found.line) }
   }
 
-  /// - Returns: The records to produce; nil if there are none.
   private func records(_ found: ImportedLine) throws(TokenRecords.Problem) -> TokenRecords? {
     switch found.item {
     case .token(let token): return try TokenRecords(token, defaults)

@@ -13,7 +13,6 @@ struct TokenObjects {
 
   private let parser = JSONParser()
 
-  /// Parses a line of an export.
   func line(_ bytes: [UInt8]) throws(Problem) -> ImportedToken {
     let object = try object(bytes)
     let known =
@@ -77,7 +76,6 @@ struct TokenObjects {
 }
 
 extension KnownDevice {
-  /// The object in an export.
   var exported: JSONObject {
     var object = JSONObject()
     object.append("token", .string(device.token))

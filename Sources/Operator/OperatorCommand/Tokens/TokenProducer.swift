@@ -17,7 +17,6 @@ final class TokenProducer {
   /// Reports the cause if Kafka accepts nothing.
   let watch: WriteWatch
 
-  /// The records that Kafka has acknowledged since the last call.
   struct Progress {
     var devices = 0
     var invalid = 0

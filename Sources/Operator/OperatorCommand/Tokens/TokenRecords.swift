@@ -4,7 +4,6 @@ import Contract
 import Records
 import TokenFiles
 
-/// Defaults for fields that are missing in a line of a file.
 struct TokenDefaults {
   var app: String?
   var environment = Environment.production

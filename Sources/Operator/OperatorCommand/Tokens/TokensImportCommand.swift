@@ -2,15 +2,15 @@
 import APNS
 import CommandKit
 import Contract
-public import Diagnosis
+import Diagnosis
 import JSON
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import TokenFiles
 
 /// `martlet tokens import FILE`: produces device tokens from a file to `push.devices`.
-public enum TokensImportCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum TokensImportCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var file = ""
     var cluster = ClusterSettings()
 
@@ -54,9 +54,7 @@ public enum TokensImportCommand: Command {
         registeredAt: Int64(registeredAt))
     }
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       cluster = try ClusterSettings(values, clientID: "martlet-tokens")
       file = values.operands[0]
       if let app, (try? RequestRules.checkName(app.utf8.span, .app)) == nil {
@@ -65,16 +63,16 @@ public enum TokensImportCommand: Command {
     }
   }
 
-  public static let name = "tokens import"
-  public static let summary =
+  static let name = "tokens import"
+  static let summary =
     "Registers the device tokens of a file by producing them to the devices topic; invalid tokens of the file go"
     + " to the feedback topic as answers of APNs. Reports every error with its line and field, and continues."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("FILE", 1...1, "The file; - is standard input."))
 
   /// Reads the file like an import, and produces nothing.
-  public static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
+  static func check(_ settings: Settings, _ context: ServiceContext) -> [Finding] {
     FileCheck.findings(in: settings.file, context, consequence: "leaves them out") {
       source throws(ServiceFailure) in
       let result = try TokenImporter(source, settings, nil, context).run()
@@ -82,7 +80,7 @@ public enum TokensImportCommand: Command {
     }
   }
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let source = try LineSource(settings.file) { context.signals.isStopping }
     let result: TokenImportResult
     if settings.isDry {
@@ -112,18 +110,17 @@ public enum TokensImportCommand: Command {
   }
 }
 
-/// The result of an import of tokens.
-public struct TokenImportResult: Sendable, Equatable {
+struct TokenImportResult: Sendable, Equatable {
   /// The registrations, removals and invalid-token responses that Kafka has, or would get.
-  public var devices = 0
-  public var invalid = 0
+  var devices = 0
+  var invalid = 0
   /// The number of unusable entries.
-  public var problems = 0
+  var problems = 0
   /// The number of records that Kafka rejected permanently.
-  public var refused = 0
-  public var milliseconds: UInt64 = 0
-  public var isDry = false
-  public var wasStopped = false
+  var refused = 0
+  var milliseconds: UInt64 = 0
+  var isDry = false
+  var wasStopped = false
 
   var text: String {
     let tenths = milliseconds / 100

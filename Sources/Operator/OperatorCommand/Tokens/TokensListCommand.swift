@@ -7,14 +7,14 @@ import EventLoop
 import Glibc
 import Identity
 import JSON
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Store
 import Telemetry
 
 /// `martlet tokens list`: lists device tokens of the database, one per line, for people or for `martlet tokens import`.
-public enum TokensListCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum TokensListCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     fileprivate var selection = TokenSelection()
 
     @Declared(
@@ -44,18 +44,16 @@ public enum TokensListCommand: Command {
         app: selection.app, environment: selection.environment,
         word: state.flatMap { DeviceState.Word(rawValue: $0) })
     }
-
-    public init() {}
   }
 
-  public static let name = "tokens list"
-  public static let summary =
+  static let name = "tokens list"
+  static let summary =
     "Lists device tokens of the database with app, environment and state, in the order of the tokens; with --user those of"
     + " a user, by app and age, with what they are for and how long ago they were registered. With --json it exports them"
     + " for martlet tokens import and for other programs. The database may be in use."
-  public static let table = SettingTable(declaredBy: Settings.self)
+  static let table = SettingTable(declaredBy: Settings.self)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.isCount {
       return show(
         try settings.selection.whileComplete { reader throws(StoreError) in
@@ -92,12 +90,10 @@ public enum TokensListCommand: Command {
       return String(decoding: JSONValue.object(known.exported).text, as: UTF8.self)
     }
     let sign = settings.user == nil ? "" : signOfLife(known.state, now: WallClock.milliseconds())
-    return TerminalText.plain(line(known) + sign)
-  }
-
-  private static func line(_ known: KnownDevice) -> String {
-    "\(known.device.token)  \(known.device.app)  \(known.device.environment)"
-      + "  \(TokenText.state(known.state))"
+    let device = known.device
+    return TerminalText.plain(
+      "\(device.token)  \(device.app)  \(device.environment)  \(TokenText.state(known.state))\(sign)"
+    )
   }
 
   /// The purpose of a user's token, and the time since it was registered, which is its last sign of life.

@@ -5,21 +5,19 @@ import Contract
 import DeviceTokens
 import EventLoop
 import Records
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Store
 
 /// `martlet tokens revive TOKEN…`: registers tokens now, so that pushes are sent to them again.
-public enum TokensReviveCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum TokensReviveCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var tokens: [String] = []
     var cluster = ClusterSettings()
     fileprivate var selection = TokenSelection()
     @Declared(CommandSettings.isConfirmed) var isConfirmed: Bool
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       cluster = try ClusterSettings(values, clientID: "martlet-tokens")
       for token in values.operands {
         do throws(DeviceToken.Problem) {
@@ -31,20 +29,22 @@ public enum TokensReviveCommand: Command {
     }
   }
 
-  public static let name = "tokens revive"
-  public static let summary =
+  static let name = "tokens revive"
+  static let summary =
     "Makes invalid tokens valid again: produces a registration with the current time and the details in the database to"
     + " the devices topic for each. For tokens that were reported by mistake; APNs may report them again."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("TOKEN", 1...1_000, "Device tokens, hex digits."))
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
-    let invalid = try invalidDevices(settings)
-    guard !invalid.isEmpty else { throw ServiceFailure("none of these tokens is invalid") }
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if !settings.isConfirmed {
-      try Confirmation.ask("register \(invalid.count) invalid tokens as of now")
+      let count = try invalidDevices(settings).count
+      try Confirmation.ask("register \(count) invalid tokens as of now")
     }
+    // Until the question is answered devices register and are forgotten. What they do after this reading is newer.
+    let now = WallClock.milliseconds()
+    let invalid = try invalidDevices(settings)
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
     try cluster.demand(settings.cluster.names.devices, "nothing was done: check --topic-prefix")
     let output = try TokenProducer(cluster, settings.cluster.names)
@@ -58,7 +58,7 @@ public enum TokensReviveCommand: Command {
       let subject = deed(revived, of: invalid.count, names, unanswered: output.outstanding)
       Audit.note(name, subject, context)
     }
-    try produce(invalid, output, context, &revived)
+    try produce(invalid, asOf: now, output, context, &revived)
     StandardOutput.line("\(revived) tokens registered as of now")
   }
 
@@ -72,7 +72,7 @@ public enum TokensReviveCommand: Command {
   }
 
   private static func invalidDevices(_ settings: Settings) throws(ServiceFailure) -> [KnownDevice] {
-    try settings.selection.read { reader throws(StoreError) in
+    let found: [KnownDevice] = try settings.selection.read { reader throws(StoreError) in
       var invalid: [KnownDevice] = []
       for token in settings.tokens {
         let known = try reader.whileComplete { () throws(StoreError) in
@@ -84,13 +84,14 @@ public enum TokensReviveCommand: Command {
       }
       return invalid
     }
+    guard !found.isEmpty else { throw ServiceFailure("none of these tokens is invalid") }
+    return found
   }
 
   private static func produce(
-    _ invalid: [KnownDevice], _ output: TokenProducer, _ context: ServiceContext,
+    _ invalid: [KnownDevice], asOf now: Int64, _ output: TokenProducer, _ context: ServiceContext,
     _ revived: inout Int
   ) throws(ServiceFailure) {
-    let now = WallClock.milliseconds()
     var watch = output.watch
     var noProgress: ProgressLine?
     func drain() throws(ServiceFailure) {
@@ -100,12 +101,10 @@ public enum TokensReviveCommand: Command {
       if let refused = taken.refused.first { throw ServiceFailure("\(refused.error)") }
     }
     for (index, known) in invalid.enumerated() {
-      let key = DeviceKey(
-        token: known.device.token, app: known.device.app, environment: known.device.environment)
       // APNs' clock may be ahead of ours: the registration must be later than APNs' time in any case.
       let time = max(now, known.state.mark?.aliveFrom ?? now)
       let record = DeviceRecord(
-        device: key, event: .registered(at: time), details: known.state.details)
+        device: known.device, event: .registered(at: time), details: known.state.details)
       while try !orFail({ try output.produce(record, line: index) }) {
         output.flush()
         try drain()

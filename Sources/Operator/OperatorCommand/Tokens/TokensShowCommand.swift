@@ -3,21 +3,19 @@ import APNS
 import Contract
 import DeviceTokens
 import JSON
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Store
 import Telemetry
 
 /// `martlet tokens show TOKEN`: shows what is known about a device token, and its history.
-public enum TokensShowCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum TokensShowCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var token = ""
     fileprivate var selection = TokenSelection()
     @Declared(CommandSettings.isJSON) var isJSON: Bool
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       do throws(DeviceToken.Problem) {
         token = try DeviceToken.normalized(values.operands[0])
       } catch {
@@ -26,13 +24,13 @@ public enum TokensShowCommand: Command {
     }
   }
 
-  public static let name = "tokens show"
-  public static let summary =
+  static let name = "tokens show"
+  static let summary =
     "Shows a device token: whether it is registered, removed or invalid, since when and why, and its history."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self, operands: .init("TOKEN", 1...1, "A device token, hex digits."))
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let devices = try settings.selection.whileComplete { reader throws(StoreError) in
       try reader.devices(token: settings.token)
     }
@@ -48,7 +46,6 @@ public enum TokensShowCommand: Command {
   }
 }
 
-/// Formats a device token for people.
 enum TokenText {
   private static func line(_ name: String, _ text: String) -> String {
     "  " + name + String(repeating: " ", count: max(1, 13 - name.count)) + text

@@ -3,14 +3,14 @@ import APNS
 import DeviceTokens
 import EventLoop
 import JSON
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 import Store
 import Telemetry
 
 /// `martlet tokens waves`: shows waves of responses that call tokens invalid, and decides on them.
-public enum TokensWavesCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum TokensWavesCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     fileprivate var selection = TokenSelection()
     @Declared(
       .boolean(
@@ -30,9 +30,7 @@ public enum TokensWavesCommand: Command {
     @Declared(CommandSettings.isJSON) var isJSON: Bool
     @Declared(CommandSettings.isConfirmed) fileprivate var isConfirmed: Bool
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       guard !releases || !rejects else {
         throw values.error("reject", "and --release exclude each other")
       }
@@ -42,14 +40,14 @@ public enum TokensWavesCommand: Command {
     }
   }
 
-  public static let name = "tokens waves"
-  public static let summary =
+  static let name = "tokens waves"
+  static let summary =
     "Lists waves of answers that call an abnormal number of an app's tokens bad or unregistered: how many tokens each"
     + " holds, how many of its devices have registered since, and what was decided. With --release or --reject it writes"
     + " the decision about those of an app to the database; processes with databases of their own need one each."
-  public static let table = SettingTable(declaredBy: Settings.self)
+  static let table = SettingTable(declaredBy: Settings.self)
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.releases || settings.rejects { return try decide(settings, context) }
     try settings.selection.read { reader throws(StoreError) in
       for wave in try reader.waves() where settings.selection.takes(wave.app, wave.environment) {
@@ -61,8 +59,6 @@ public enum TokensWavesCommand: Command {
       }
     }
   }
-
-  // MARK: Decisions
 
   private static func decide(
     _ settings: Settings, _ context: ServiceContext
@@ -108,7 +104,6 @@ public enum TokensWavesCommand: Command {
   }
 }
 
-/// Formats a wave as one line.
 enum WaveText {
   static func line(_ wave: HeldWave, _ evidence: WaveEvidence) -> String {
     let (from, until) = (

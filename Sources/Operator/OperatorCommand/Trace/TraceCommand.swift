@@ -3,12 +3,12 @@ import CommandKit
 import Contract
 import EventLoop
 import Identity
-public import ServiceKit
-public import Settings
+import ServiceKit
+import Settings
 
 /// `martlet trace ID`: shows what happened to a notification, hop by hop.
-public enum TraceCommand: Command {
-  public struct Settings: DeclaredSettings, Sendable {
+enum TraceCommand: Command {
+  struct Settings: DeclaredSettings, Sendable {
     var wanted = TraceSubject.Wanted.id("")
     /// Milliseconds since the epoch.
     var since: Int64 = 0
@@ -34,9 +34,7 @@ public enum TraceCommand: Command {
 
     @Declared(CommandSettings.progress) var showsProgress: Bool
 
-    public init() {}
-
-    public mutating func finish(_ values: SettingValues) throws(SettingErrors) {
+    mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       let text = values.operands[0]
       let digits = text.lowercased()
       if isToken, digits.utf8.count < fewestDigits || !digits.allSatisfy(\.isHexDigit) {
@@ -54,15 +52,15 @@ public enum TraceCommand: Command {
   /// A shorter prefix of a device token would match many devices.
   static let fewestDigits = 8
 
-  public static let name = "trace"
-  public static let summary =
+  static let name = "trace"
+  static let summary =
     "Shows the way of a notification: each record about it on the topics, in the order of time, with the gaps."
     + " Takes a request id or an apns-id, or with --token a device token."
-  public static let table = SettingTable(
+  static let table = SettingTable(
     declaredBy: Settings.self, kafkaProperties: true,
     operands: .init("ID", 1...1, "A request id, an apns-id, or a device token."))
 
-  public static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
+  static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
     var search = TraceSearch(
       settings.wanted, cluster, since: settings.since,

@@ -30,11 +30,9 @@ struct TraceHop: Equatable, Sendable {
   /// The `apns-id` in lower case; nil for hops about a whole request or device.
   var apnsID: String?
   var requestID: ExactText?
-  /// The outcome, if the hop is one.
   var outcome: String?
   /// The time at which a scheduled request is due, in milliseconds since the epoch.
   var due: Int64?
-  /// The `traceparent` of the request.
   var traceParent: String?
 }
 
@@ -52,7 +50,6 @@ struct TraceStory: Equatable, Sendable {
   /// The time at which the request is due, in milliseconds since the epoch; nil if it is not scheduled.
   var due: Int64? { hops.last { $0.kind == .scheduled }?.due }
 
-  /// The trace of the request, from its hops.
   var traceParent: String? { hops.lazy.compactMap(\.traceParent).first }
 
   /// Milliseconds since the previous hop; nil for the first.

@@ -9,7 +9,6 @@ import Telemetry
 
 /// Reads the hops about the subject from a record, if any.
 struct TraceReader {
-  /// The content of a topic.
   enum Content: Sendable, Equatable {
     case requests, schedule, notifications, receipts, feedback, deadLetters, devices, invalidTokens
     case retries(String)
@@ -17,7 +16,6 @@ struct TraceReader {
 
   private let parser = JSONParser()
 
-  /// Appends the hops of a record.
   func read(
     _ record: ShownRecord, of topic: String, _ content: Content, _ subject: TraceSubject,
     to hops: inout [TraceHop]
@@ -53,8 +51,6 @@ struct TraceReader {
   private func isEither(_ record: ShownRecord, _ subject: TraceSubject) -> Bool {
     subject.isNamed(in: record.key) || subject.isNamed(in: record.value)
   }
-
-  // MARK: Each topic
 
   private func request(
     _ record: ShownRecord, _ place: String, _ subject: TraceSubject
@@ -248,6 +244,5 @@ struct TraceReader {
 }
 
 extension JSONValue {
-  /// The number of users that a request is to; nil if there are none.
   fileprivate var users: Int? { self["user"]?.string.map { _ in 1 } ?? self["users"]?.array?.count }
 }

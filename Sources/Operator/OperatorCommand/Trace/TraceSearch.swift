@@ -19,7 +19,6 @@ struct TraceSearch {
 
   private(set) var subject: TraceSubject
   private(set) var hops: [TraceHop] = []
-  /// The number of records read.
   private(set) var looked = 0
 
   init(
@@ -34,8 +33,6 @@ struct TraceSearch {
   }
 
   /// The topics in search order.
-  ///
-  /// - Parameter lanes: The topics of the lanes.
   private func topics(_ names: TopicNames, lanes: [String]) -> [(String, TraceReader.Content)] {
     var topics: [(String, TraceReader.Content)] = [(names.receipts, .receipts)]
     topics += lanes.map { ($0, .notifications) }

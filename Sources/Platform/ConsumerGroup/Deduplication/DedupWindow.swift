@@ -30,14 +30,12 @@ public struct DedupWindow: Sendable {
   private var payloads: [UInt16]
   /// The ring index of the next id.
   var cursor = 0
-  /// The number of ids in the window.
   public internal(set) var count = 0
   /// True if an id was evicted because the window was full. The window then holds the newest ids; before that, all of
   /// them.
   public internal(set) var hasForgotten = false
   /// The newest push of each key among the same records.
   public var states: NewestStates
-  /// The maximum number of ids.
   public let capacity: Int
 
   /// - Parameter capacity: the number of ids to remember, 1 … 2³⁰.
@@ -69,7 +67,6 @@ public struct DedupWindow: Sendable {
     cursor = count
   }
 
-  /// The window's current memory use, in bytes.
   public var memoryBytes: Int {
     ring.count * (MemoryLayout<NotificationID>.size + MemoryLayout<UInt16>.size)
       + table.count * MemoryLayout<Place>.size
@@ -95,7 +92,6 @@ public struct DedupWindow: Sendable {
     return true
   }
 
-  /// True if the id is in the window.
   public func contains(_ id: NotificationID) -> Bool {
     !table[place(of: id, Self.hash(of: id))].isEmpty
   }
@@ -145,8 +141,6 @@ public struct DedupWindow: Sendable {
   // MARK: Leaving
 
   /// Removes an id whose record was not processed after all. The newest id takes its place in the ring.
-  ///
-  /// - Returns: whether it was in the window.
   @discardableResult
   public mutating func remove(_ id: NotificationID) -> Bool {
     let found = place(of: id, Self.hash(of: id))

@@ -3,7 +3,6 @@
 /// The dedup windows of partitions that this process has given up, kept in case they come back with the next
 /// assignment, as most do: only records that another process read meanwhile must then be read again.
 public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
-  /// The initial state of a partition.
   public struct Start: Sendable {
     /// The known ids.
     public var window: DedupWindow?
@@ -16,8 +15,6 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
     /// True if a log with this end can be the one that the resume position belongs to. If not, it was truncated or its
     /// topic recreated: it is read from its first record, and an id of it in the window would make a notification that
     /// was never sent count as a duplicate.
-    ///
-    /// - Parameter end: the log end offset.
     public func isOfLog(endingAt end: Int64) -> Bool { missing.upperBound <= end }
   }
 
@@ -29,9 +26,6 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
 
   private var entries: [Partition: Entry] = [:]
 
-  public init() {}
-
-  /// The number of windows that are kept.
   public var count: Int { entries.count }
 
   /// Keeps the window of a partition that was given up.
@@ -51,9 +45,7 @@ public struct KeptWindows<Partition: Hashable & Sendable>: Sendable {
 
   /// Returns the initial state of an assigned partition.
   ///
-  /// - Parameters:
-  ///   - next: its resume position.
-  ///   - capacity: the number of ids in a window.
+  /// - Parameter next: its resume position.
   public mutating func take(_ partition: Partition, next: Int64, capacity: Int) -> Start {
     let tail = max(0, next - Int64(capacity))..<next
     // An offset that went back means that the log was replaced, or is to be processed again.

@@ -10,7 +10,6 @@ public struct NewestStates: Sendable {
   /// The slot of an identity without a push in flight.
   public static let none = UInt32.max
 
-  /// The entry of one identity.
   public struct Entry: Sendable, Equatable {
     /// The hash of the identity; 0 for an empty entry.
     var identity: UInt64 = 0
@@ -20,9 +19,6 @@ public struct NewestStates: Sendable {
     public var slot = NewestStates.none
     /// A part of that push's `apns-id`, which its duplicates share; 0 if unknown.
     public var push: UInt32 = 0
-
-    /// The slot, while the push is in flight.
-    public var underWay: UInt32? { slot == NewestStates.none ? nil : slot }
   }
 
   /// Open addressing with linear probing, at most half full.
@@ -47,7 +43,6 @@ public struct NewestStates: Sendable {
 
   public var isEmpty: Bool { count == 0 }
 
-  /// The entry of an identity; nil if it is unknown.
   public func find(_ identity: UInt64) -> Entry? {
     guard count > 0 else { return nil }
     let entry = entries[place(of: identity)]
@@ -63,23 +58,18 @@ public struct NewestStates: Sendable {
     entries[touch(identity, position, push)].slot = slot
   }
 
-  /// Notes that the push in flight has moved to another slot.
   public mutating func move(_ identity: UInt64, to slot: UInt32) {
     guard count > 0 else { return }
     let place = place(of: identity)
     if entries[place].identity != 0 { entries[place].slot = slot }
   }
 
-  /// Notes that a push is no longer in flight.
   public mutating func end(_ identity: UInt64, in slot: UInt32) {
     guard count > 0 else { return }
     let place = place(of: identity)
     if entries[place].slot == slot { entries[place].slot = Self.none }
   }
 
-  /// Notes a push at this log position.
-  ///
-  /// - Parameter push: a part of its `apns-id`; 0 if not needed.
   public mutating func note(_ identity: UInt64, at position: Int64, of push: UInt32 = 0) {
     if let known = find(identity), known.position >= position { return }
     _ = touch(identity, position, push)
@@ -88,7 +78,6 @@ public struct NewestStates: Sendable {
   /// Marks pushes up to this position as possibly unknown.
   public mutating func forget(through position: Int64) { forgotten = max(forgotten, position) }
 
-  /// Merges the entries of another table.
   public mutating func merge(_ other: NewestStates) {
     for entry in other.entries where entry.identity != 0 {
       note(entry.identity, at: entry.position, of: entry.push)
@@ -102,8 +91,6 @@ public struct NewestStates: Sendable {
     for place in states.entries.indices { states.entries[place].slot = Self.none }
     return states
   }
-
-  // MARK: Places
 
   /// Returns the entry of an identity, updated to this position.
   private mutating func touch(_ identity: UInt64, _ position: Int64, _ push: UInt32) -> Int {

@@ -6,21 +6,13 @@
 /// response holds a part of each of them, compressed. The newest part of every partition goes first: most duplicates
 /// come soon, and the time may be up before the rest is read.
 public struct RebuildPlan<Partition: Hashable & Sendable>: Sendable {
-  /// An offset range of one partition.
   public struct Stretch: Sendable, Equatable {
     public var partition: Partition
     public var offsets: Range<Int64>
     /// True if the range starts at the resume position: the log may end before it.
-    public var isAhead: Bool
-
-    public init(partition: Partition, offsets: Range<Int64>, isAhead: Bool = false) {
-      self.partition = partition
-      self.offsets = offsets
-      self.isAhead = isAhead
-    }
+    public var isAhead = false
   }
 
-  /// The number of partitions read at a time.
   public static var atATime: Int { 4 }
   /// The divisor of a partition's range that gives the size of its newest part.
   private static var newestPart: Int64 { 10 }

@@ -60,7 +60,6 @@ public struct RebuiltWindow: Sendable {
   /// - Parameters:
   ///   - kept: the ids of records before `missing`; nil without any.
   ///   - missing: the offsets whose ids are read again.
-  ///   - capacity: the number of ids to remember, 1 … 2³⁰.
   public init(kept: DedupWindow?, missing: Range<Int64>, capacity: Int) {
     self.kept = kept ?? DedupWindow(capacity: capacity)
     older = self.kept

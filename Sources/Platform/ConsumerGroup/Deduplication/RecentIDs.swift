@@ -8,7 +8,6 @@ public import APNS
 /// Each set is at most one window, so late ids cost only their memory: they are dropped once as many ids have been
 /// processed here as a window holds.
 public struct RecentIDs: Sendable {
-  /// The verdict on the id of a new record.
   public enum Verdict: Sendable, Equatable {
     /// The first record with this id, which is remembered from now on.
     case first
@@ -31,7 +30,6 @@ public struct RecentIDs: Sendable {
     self.capacity = capacity
   }
 
-  /// The current memory use of the ids, in bytes.
   public var memoryBytes: Int { (taken?.memoryBytes ?? 0) + (inherited?.memoryBytes ?? 0) }
 
   /// Adds a window that was read again; it replaces the one read before.

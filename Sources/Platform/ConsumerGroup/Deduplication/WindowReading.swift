@@ -39,7 +39,6 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
   private var plan = RebuildPlan<Partition>([])
   private let capacity: Int
 
-  /// - Parameter capacity: the number of ids in a window.
   public init(_ wants: [Want], capacity: Int) {
     self.capacity = capacity
     self.wants = wants
@@ -52,9 +51,7 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
     begin()
   }
 
-  /// True if every window is complete.
   public var isComplete: Bool { tails.isEmpty }
-  /// True if everything readable has been read.
   public var isDone: Bool { plan.isDone }
 
   /// Starts again with the windows that are not complete.
@@ -77,12 +74,10 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
   public mutating func begins(_ partition: Partition, inLogEndingAt end: Int64) -> Bool {
     guard let start = tails[partition]?.start, !start.isOfLog(endingAt: end) else { return true }
     tails[partition]?.isOfAnotherLog = true
-    tails[partition]?.window = RebuiltWindow(
-      kept: nil, missing: start.missing, capacity: capacity)
+    tails[partition]?.window = RebuiltWindow(kept: nil, missing: start.missing, capacity: capacity)
     return false
   }
 
-  /// Adds a record.
   public mutating func take(
     _ record: RebuiltWindow.Record, at offset: Int64, of partition: Partition
   ) {
@@ -94,7 +89,6 @@ public struct WindowReading<Partition: Hashable & Sendable>: Sendable {
     tails[partition]?.free(id, at: offset)
   }
 
-  /// Notes that a partition cannot be read now.
   public mutating func failed(_ partition: Partition) { plan.failed(partition) }
 
   /// Notes that a range was read to its end.

@@ -15,7 +15,6 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
     /// - Parameters:
     ///   - takesIDs: whether the `apns-id`s of the partition's records are remembered.
     ///   - committed: the group's committed offset, nil if there is none.
-    ///   - metadata: the metadata committed with it.
     ///   - logStart: the log start offset, if known and nothing is committed.
     ///   - logEnd: the log end offset, if known and a map is committed.
     public init(
@@ -80,9 +79,7 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
 
   /// Divides an assignment and decides where each partition starts; consumes what was remembered of it.
   ///
-  /// - Parameters:
-  ///   - topics: the partitions of each topic, always in the same order.
-  ///   - now: monotonic milliseconds.
+  /// - Parameter topics: the partitions of each topic, always in the same order.
   public mutating func plan(_ topics: [[Known]], now: UInt64) -> Plan {
     var plan = Plan()
     let loops = division.assign(topics.map { $0.map(\.partition) })
@@ -126,7 +123,6 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
 
   // MARK: Draining
 
-  /// True until every loop is drained.
   public var isDraining: Bool { draining > 0 }
 
   /// Starts draining the loops.
@@ -144,8 +140,6 @@ public struct Assignments<Partition: Hashable & Sendable & CustomStringConvertib
   }
 
   /// Keeps the ids of a partition that a loop gave up. Those of a lost partition lack the newest records.
-  ///
-  /// - Parameter next: the first offset that is not known to be completed.
   public mutating func keep(_ partition: Partition, _ window: DedupWindow, next: Int64) {
     if !isLost { memory.keep(partition, window, next: next) }
   }

@@ -14,8 +14,6 @@ public struct FencedMember: Sendable {
 
   private var times: [UInt64] = []
 
-  public init() {}
-
   /// Notes that the member was fenced at this time (monotonic milliseconds).
   ///
   /// - Returns: the delay in milliseconds after which a new client joins; nil if another process uses the instance id.

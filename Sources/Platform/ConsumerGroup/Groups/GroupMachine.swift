@@ -82,13 +82,11 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Questions
 
-  /// True if records may be taken.
   public var isAssigned: Bool { membership.isAssigned }
   /// True if the service must still call `drained`.
   public var isDraining: Bool { membership.isDraining }
   /// True if the member is leaving and begins nothing more.
   public var isLeaving: Bool { membership.isLeaving }
-  /// True if the process may exit.
   public var hasLeft: Bool { membership.hasLeft && steps.isEmpty }
   /// True if the group's next event may be passed in: another change of the assignment waits until this one is
   /// complete.
@@ -217,7 +215,6 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Events of the service
 
-  /// Starts a graceful stop.
   public mutating func stop() { isStopping = true }
 
   /// A second stop signal arrived: unfinished records get no more time.
@@ -320,7 +317,6 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
     book.completed(source, epoch: epoch, offset)
   }
 
-  /// Notes that a partition was read to its end.
   public mutating func ended(_ source: Source, at end: Int64) {
     guard let partition = names[source] else { return }
     commits.ended(partition, at: end)
@@ -330,7 +326,6 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Logs
 
-  /// Notes skipped offsets.
   public mutating func jumped(_ partition: Partition, epoch: UInt32, _ offsets: Range<Int64>) {
     if epoch == assignment.epoch { watch?.jumped(partition, offsets) }
   }
@@ -358,8 +353,6 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// Takes the start and end offsets of logs: those that `askEnds` requested and that could be determined.
-  ///
-  /// - Returns: the findings to report.
   public mutating func ends(
     _ ends: [Partition: RetentionGaps<Partition>.Ends], now: UInt64
   ) -> [GroupFinding<Partition>] {

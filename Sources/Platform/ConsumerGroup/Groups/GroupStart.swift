@@ -9,7 +9,6 @@ public struct GroupAssignment<Partition: Hashable & Sendable>: Equatable, Sendab
   public var epoch: UInt32
 }
 
-/// The start of one partition of an assignment.
 public struct GroupStart<Partition: Hashable & Sendable>: Sendable {
   /// The offset at which reading starts, as the consumer is told.
   public enum Position: Sendable, Equatable {

@@ -7,7 +7,6 @@
 /// drains, then completed offsets are committed, and only then does the assignment change. The owner performs the steps
 /// in order and answers `begin` with `began`, and `drain` or `abandon` with `drained`, once.
 public struct Membership<Partition: Hashable & Sendable>: Sendable {
-  /// The next action of a member.
   public enum Step: Equatable, Sendable {
     /// Start these partitions: at the committed offsets, or at the first record where the log was replaced. The list
     /// may be empty.
@@ -78,7 +77,6 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Questions
 
-  /// True if records may be taken.
   public var isAssigned: Bool {
     if case .assigned = state { true } else { false }
   }
@@ -123,9 +121,6 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
     state = isDone ? .assigned(partitions) : .waiting(partitions, at: now + Self.retryInterval)
   }
 
-  /// The group revokes all partitions.
-  ///
-  /// - Parameter isLost: whether they already belong to other members.
   public mutating func revoked(isLost: Bool, now: UInt64) -> [Step] {
     let deadline = isLost ? now : now + rebalancePatience
     switch state {
@@ -175,9 +170,7 @@ public struct Membership<Partition: Hashable & Sendable>: Sendable {
   /// The process must stop, or cannot continue. Call it until the process has left: a rebalance that is under way ends
   /// first.
   ///
-  /// - Parameters:
-  ///   - patience: the time for unfinished records, in milliseconds.
-  ///   - isLost: whether nothing of them may be committed.
+  /// - Parameter isLost: whether nothing of them may be committed.
   public mutating func stop(patience: UInt64, isLost: Bool = false, now: UInt64) -> [Step] {
     switch state {
     case .idle, .waiting, .beginning, .assigned, .away:

@@ -18,7 +18,6 @@ public struct OpenTransactions<Partition: Hashable & Sendable>: Sendable {
   /// - Parameters:
   ///   - stable: the last stable offset.
   ///   - end: the log end offset, fetched before `stable`; nil if unknown.
-  ///   - now: monotonic milliseconds.
   public mutating func note(_ partition: Partition, stable: Int64, end: Int64?, now: UInt64) {
     guard let end, end > stable else {
       holds[partition] = nil

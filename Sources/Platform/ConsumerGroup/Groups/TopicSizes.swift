@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// A change of a topic's partition count.
 public struct TopicChange: Equatable, Sendable {
   public let topic: String
   public let from: Int

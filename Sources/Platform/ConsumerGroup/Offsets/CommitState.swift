@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The progress of one partition.
 public struct PartitionProgress<Partition: Hashable & Sendable>: Sendable, Equatable {
   public var partition: Partition
   /// The epoch of the assignment under which it was read.
@@ -20,7 +19,6 @@ public struct PartitionProgress<Partition: Hashable & Sendable>: Sendable, Equat
   }
 }
 
-/// The planned commit of one partition.
 public struct PlannedCommit<Partition: Hashable & Sendable>: Sendable, Equatable {
   public var partition: Partition
   /// The next offset to read.
@@ -59,8 +57,6 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
   private var giveUpAt: UInt64?
   /// The partitions whose last commit was refused; it is repeated until it succeeds.
   public private(set) var refusedPartitions: Set<Partition> = []
-
-  public init() {}
 
   /// Notes that a partition was assigned.
   ///
@@ -126,13 +122,9 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// True if a commit is unanswered for too long; `due` repeats it.
-  ///
-  /// - Parameter now: monotonic milliseconds.
   public func isUnanswered(now: UInt64) -> Bool { giveUpAt.map { now >= $0 } ?? false }
 
   /// The progress since the last commit, or nothing while one is outstanding; `answered` must follow.
-  ///
-  /// - Parameter now: monotonic milliseconds.
   public mutating func due(now: UInt64) -> [PlannedCommit<Partition>] {
     if let giveUpAt, now < giveUpAt { return [] }
     return everything(now: now)
@@ -145,8 +137,7 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     var plans: [PlannedCommit<Partition>] = []
     for (partition, entry) in entries
     where entry.version != entry.committedVersion && entry.committable >= max(entry.committed, 0) {
-      sent[partition] = Sent(
-        epoch: entry.epoch, offset: entry.committable, version: entry.version)
+      sent[partition] = Sent(epoch: entry.epoch, offset: entry.committable, version: entry.version)
       plans.append(
         PlannedCommit(
           partition: partition, offset: entry.committable, completedAbove: entry.completedAbove))

@@ -45,9 +45,6 @@ public struct CompletionMemory<Partition: Hashable & Sendable>: Sendable {
 
   private var entries: [Partition: Entry] = [:]
 
-  public init() {}
-
-  /// Notes that a partition was given up.
   public mutating func remember(
     _ partition: Partition, committed: Int64, committable: Int64, completedAbove: [Range<Int64>]
   ) {

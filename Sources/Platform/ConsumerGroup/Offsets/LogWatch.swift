@@ -29,7 +29,6 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
   /// True if a query about the ends of logs is unanswered.
   private var isAsked = false
 
-  /// - Parameter hasOutputs: whether the group writes to any partitions.
   init(hasOutputs: Bool) { hasWorked = hasOutputs ? nil : false }
 
   /// True while the partitions that the group writes to must be queried, too.
@@ -55,7 +54,6 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
     if isFirst { start.begin(partition, committed: committed) }
   }
 
-  /// Notes skipped offsets.
   mutating func jumped(_ partition: Partition, _ offsets: Range<Int64>) {
     gaps.jumped(partition, offsets)
   }

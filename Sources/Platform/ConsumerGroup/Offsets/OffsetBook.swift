@@ -19,7 +19,6 @@ public struct Source: Hashable, Sendable {
 ///
 /// A partition's ledger starts at the first offset received: librdkafka looks up the committed offset.
 public struct OffsetBook: Sendable {
-  /// The classification of a received offset.
   public enum Arrival: Equatable, Sendable {
     /// The record must be processed, and then completed.
     case new
@@ -49,7 +48,6 @@ public struct OffsetBook: Sendable {
   /// The number of the assignment: records of an earlier one complete nothing in this one. 0 if there is none.
   public private(set) var epoch: UInt32 = 0
 
-  /// - Parameter topics: the number of subscribed topics.
   public init(topics: Int) { ledgers = Array(repeating: [], count: topics) }
 
   /// Starts an assignment of all these partitions; forgets earlier records.
@@ -117,7 +115,6 @@ public struct OffsetBook: Sendable {
     }
   }
 
-  /// The partitions were given up.
   public mutating func removeAll() {
     epoch = 0
     assigned = []

@@ -126,8 +126,6 @@ public struct OffsetLedger: Sendable {
     return runs
   }
 
-  // MARK: - The fast path's pieces
-
   /// True if the next offset needs neither a larger ring nor a check of the map.
   var canAppend: Bool {
     nextOffset >= horizon && jumps.isEmpty && nextOffset - committable <= mask

@@ -44,7 +44,6 @@ public enum OffsetMap {
   ///   - partition: the topic and partition number.
   ///   - base: the committed offset.
   ///   - runs: completed ranges at or above it, ascending and separate.
-  ///   - charactersAtMost: the maximum length of the text.
   /// - Returns: nil if there are no runs, or no room for any.
   public static func encode(
     of partition: some CustomStringConvertible, base: Int64, _ runs: [Range<Int64>],
@@ -79,23 +78,15 @@ public enum OffsetMap {
   /// - Parameters:
   ///   - partition: the partition for which the text was committed.
   ///   - base: the offset that was committed with the text.
-  ///   - logEnd: the log end offset, if known.
   public static func decode(
     _ text: [UInt8], of partition: some CustomStringConvertible, base: Int64, logEnd: Int64? = nil
-  ) throws(Problem) -> [Range<Int64>] {
-    let runs = try decode(text, "\(partition)", base)
-    if let logEnd, let last = runs.last, last.upperBound > logEnd { throw .beyondLog }
-    return runs
-  }
-
-  private static func decode(
-    _ text: [UInt8], _ partition: String, _ base: Int64
   ) throws(Problem) -> [Range<Int64>] {
     guard text.count <= charactersAtMost else { throw .tooLong }
     guard text.starts(with: prefix) else { throw .foreign }
     let end = text.count - 1 - checksumCount
     guard end > prefix.count, text[end] == UInt8(ascii: ":"),
-      hexadecimal(checksum(Array(text[..<end]), partition, base)).elementsEqual(text[(end + 1)...])
+      hexadecimal(checksum(Array(text[..<end]), "\(partition)", base))
+        .elementsEqual(text[(end + 1)...])
     else { throw .corrupt }
     var runs: [Range<Int64>] = []
     var position = base
@@ -110,6 +101,7 @@ public enum OffsetMap {
       runs.append(lower..<lower + done)
       position = lower + done
     }
+    if let logEnd, position > logEnd { throw .beyondLog }
     return runs
   }
 

@@ -3,7 +3,6 @@
 /// The memory of the partitions that a process has given up, most of which come back with the next assignment: their
 /// completed offsets and processed `apns-id`s. Determines the initial state of an assigned partition.
 public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
-  /// The initial state of a partition.
   public struct Start: Sendable {
     public var resume: ResumePoint
     /// True if the point contains more than the group's committed offset and map.
@@ -11,7 +10,6 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
     /// The initial ids, and those that must be read; nil if there were none before.
     public var ids: KeptWindows<Partition>.Start?
 
-    /// True if ids must be read before the partition.
     public var mustRead: Bool { ids.map { !$0.missing.isEmpty || !$0.ahead.isEmpty } ?? false }
   }
 
@@ -32,10 +30,8 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
   /// Returns the initial state of an assigned partition, and consumes what was remembered of it.
   ///
   /// - Parameters:
-  ///   - takesIDs: whether the `apns-id`s of the partition's records are remembered.
   ///   - committed: the group's committed offset, nil if there is none.
   ///   - map: the completed offsets of the map committed with it.
-  ///   - logStart: the log start offset, if known.
   public mutating func start(
     _ partition: Partition, takesIDs: Bool, committed: Int64?, map: [Range<Int64>],
     logStart: Int64? = nil
@@ -60,8 +56,6 @@ public struct PartitionMemory<Partition: Hashable & Sendable>: Sendable {
   }
 
   /// Keeps the ids of a partition that was given up.
-  ///
-  /// - Parameter next: the first offset that is not known to be completed.
   public mutating func keep(_ partition: Partition, _ window: DedupWindow, next: Int64) {
     windows.keep(partition, window, next: next)
   }

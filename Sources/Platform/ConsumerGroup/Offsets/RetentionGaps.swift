@@ -6,7 +6,6 @@
 /// log start offset tells the difference: records below it were deleted. So a gap is checked against the partition's
 /// watermarks; each lost offset is counted once.
 public struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
-  /// The low and high watermark of a partition.
   public typealias Ends = (low: Int64, high: Int64)
 
   public enum Finding: Sendable, Equatable {
@@ -29,17 +28,12 @@ public struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
   /// One past the highest offset counted as lost.
   private var counted: [Partition: Int64] = [:]
 
-  public init() {}
-
-  /// True if there are questions to ask.
   public var isCurious: Bool { !questions.isEmpty }
 
-  /// A partition was assigned and will be read from this offset.
   public mutating func begin(_ partition: Partition, at expected: Int64) {
     questions.append(Question(partition: partition, expected: expected, came: nil))
   }
 
-  /// Notes skipped offsets.
   public mutating func jumped(_ partition: Partition, _ offsets: Range<Int64>) {
     questions.append(
       Question(partition: partition, expected: offsets.lowerBound, came: offsets.upperBound))

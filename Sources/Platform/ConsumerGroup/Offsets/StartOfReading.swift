@@ -9,14 +9,9 @@ public struct StartOfReading<Partition: Hashable & Sendable>: Sendable {
   /// True if some partition resumes above its first record.
   private var hasProgress = false
 
-  public init() {}
-
   /// The partitions whose ends are needed.
   public var wanted: [Partition] { Array(open.keys) }
 
-  /// A partition was assigned.
-  ///
-  /// - Parameter committed: the group's committed offset, if any.
   public mutating func begin(_ partition: Partition, committed: Int64?) {
     open[partition] = .some(committed)
   }
@@ -39,6 +34,5 @@ public struct StartOfReading<Partition: Hashable & Sendable>: Sendable {
     return hasProgress || unread == 0 ? nil : unread
   }
 
-  /// The partitions were given up.
   public mutating func removeAll() { self = StartOfReading() }
 }

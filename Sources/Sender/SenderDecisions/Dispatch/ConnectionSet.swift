@@ -25,7 +25,11 @@ struct ConnectionSet: Sendable {
     self.pool = pool
     self.authentication = authentication
     self.settings = settings
-    health = DestinationHealth(
+    health = Self.health(settings)
+  }
+
+  private static func health(_ settings: DispatchSettings) -> DestinationHealth {
+    DestinationHealth(
       pool: settings.pool, retries: RetryPolicy(maximumAttempts: settings.maxAttempts),
       budget: RetryBudget(percent: settings.retryBudgetPercent))
   }
@@ -237,6 +241,12 @@ struct ConnectionSet: Sendable {
   /// All connections close as their streams end: the credential is gone.
   mutating func retire(_ turn: inout Turn) {
     for index in connections.indices { connections[index].retire(&turn) }
+  }
+
+  /// The pool is removed: nothing is known of the destination any more.
+  mutating func releaseMemory() {
+    health = Self.health(settings)
+    token = PoolToken()
   }
 
   // MARK: Credentials

@@ -12,6 +12,9 @@ import Credentials
 struct Pool: Sendable {
   /// Between two looks while answers are all that is waited for, in milliseconds.
   private static let calmInterval: UInt64 = 100
+  /// So many milliseconds after the last sign of its gateway a pool keeps no more memory than for so many pushes.
+  private static let crowdMemory: UInt64 = 60_000
+  private static let fewPushes = 64
 
   let number: Int32
   let kind: GatewayKind
@@ -84,6 +87,15 @@ struct Pool: Sendable {
     let awaitsRoom = maintain(room: room, &work)
     dispatch(&work)
     return awaitsRoom
+  }
+
+  /// Gives back what a crowd of pushes took that is long gone: with a thousand credentials each has one some time.
+  mutating func forgetCrowd(now: UInt64) {
+    guard isQuiet, queue.reserved + heldForConnection.ring.count > Self.fewPushes,
+      now >= connectionSet.health.lastActivity + Self.crowdMemory
+    else { return }
+    queue.releaseMemory()
+    heldForConnection = SlotQueue()
   }
 
   /// - Returns: whether it waits for room.
@@ -171,7 +183,15 @@ struct Pool: Sendable {
     return left
   }
 
-  mutating func remove() { isRemoved = true }
+  /// Nothing is left of it but its number, which no other pool gets: what it has in memory goes, its token as well.
+  mutating func remove() {
+    isRemoved = true
+    if isIdle {
+      queue.releaseMemory()
+      heldForConnection = SlotQueue()
+    }
+    connectionSet.releaseMemory()
+  }
 
   // MARK: Pushes wait
 
@@ -316,7 +336,8 @@ struct Pool: Sendable {
     queue.ended(sendClass)
     governor.answered(isOverload: false)
     if sendClass == .first {
-      governor.answered(first: work.turn.wall &- work.pushes[slot].sentAt)
+      governor.answered(
+        first: work.turn.wall &- work.pushes[slot].sentAt, timeout: work.pushes.timeout)
     }
     connectionSet.accepted(
       on: index, app: work.pushes[slot].app, sentAt: work.pushes[slot].sentAt, &work.turn)

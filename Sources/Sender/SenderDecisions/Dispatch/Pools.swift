@@ -162,6 +162,7 @@ struct Pools: Sendable {
   /// Looks after the others.
   mutating func lookAfterIdle(_ work: inout Workload) {
     for pool in indices where !all[Int(pool)].isRemoved && !all[Int(pool)].isActive {
+      all[Int(pool)].forgetCrowd(now: work.turn.now)
       lookAfter(pool, &work)
     }
   }

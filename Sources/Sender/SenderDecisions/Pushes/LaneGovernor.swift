@@ -73,9 +73,12 @@ public struct LaneGovernor: Sendable {
   }
 
   /// It was a first send of the first lane, answered after so many milliseconds of the time of day.
-  public mutating func answered(first milliseconds: Int64) {
-    // The clock was set back meanwhile: with a floor below zero every later look would be slow, for three minutes.
-    guard milliseconds >= 0 else { return }
+  ///
+  /// - Parameter timeout: how long an answer may take, in milliseconds.
+  public mutating func answered(first milliseconds: Int64, timeout: UInt64 = .max) {
+    // The clock was set meanwhile. Back: with a floor below zero every later look would be slow, for three minutes.
+    // Ahead by an hour: the other lanes would fall to the lowest, and stay there until the next look, an hour later.
+    guard milliseconds >= 0, milliseconds <= timeout else { return }
     first &+= 1
     time &+= milliseconds
   }

@@ -67,6 +67,18 @@ public struct SendQueue: Sendable {
     noteWaiting(sendClass)
   }
 
+  /// The pushes that its lines have memory for.
+  var reserved: Int {
+    var sum = 0
+    for place in 0..<shares.classes {
+      sum += lines[place].waiting.ring.count + lines[place].held.ring.count
+    }
+    return sum
+  }
+
+  /// Gives the memory of its lines back, which are empty.
+  mutating func releaseMemory() { lines = InlineArray(repeating: Line()) }
+
   private mutating func noteWaiting(_ sendClass: SendClass) {
     waiting |= 1 << UInt16(sendClass.place)
     inLine += 1

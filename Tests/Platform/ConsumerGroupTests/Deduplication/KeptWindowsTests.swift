@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
-import ConsumerGroup
 import Random
 import Testing
+
+@testable import ConsumerGroup
 
 /// Windows of partitions that come back.
 @Suite struct KeptWindowsTests {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import ConsumerGroup
 import Testing
+
+@testable import ConsumerGroup
 
 @Suite struct FencedMemberTests {
   @Test func `a member joins again a few times, later each time, and then gives its name up`() {

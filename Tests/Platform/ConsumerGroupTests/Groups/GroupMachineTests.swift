@@ -247,8 +247,6 @@ import Testing
       ])
   }
 
-  // MARK: Logs
-
   @Test func `a log that ends below what was read is begun again at its first record`() {
     var machine = begun([1, 2])
     #expect(read(&machine, 10..<13))

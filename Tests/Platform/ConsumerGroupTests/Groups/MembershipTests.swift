@@ -155,8 +155,6 @@ import Testing
     #expect(member.drained(now: 10) == [.unassign(isAwaited: false), .leave])
   }
 
-  // MARK: Every order of events
-
   /// Every sequence of so many events: each step comes when it may, and a stop always ends.
   @Test func `no order of events breaks the order of steps`() {
     var sequences = 0

@@ -250,8 +250,6 @@ import Testing
     #expect(memory.resume(1, committed: 0, map: []).point.next == 0)
   }
 
-  // MARK: Random runs
-
   /// Ledgers, commits and rebalances in any order, against a broker that loses answers and refuses commits:
   /// no committed offset passes an open record, no map names one, and all is committed in the end.
   @Test(arguments: 0..<120 as Range<UInt64>)

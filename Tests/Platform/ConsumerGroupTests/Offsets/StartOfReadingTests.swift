@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import ConsumerGroup
 import Testing
+
+@testable import ConsumerGroup
 
 @Suite struct StartOfReadingTests {
   private func unread(_ committed: [Int64?], _ ends: [RetentionGaps<Int>.Ends]) -> Int64? {

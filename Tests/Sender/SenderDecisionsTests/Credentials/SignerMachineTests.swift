@@ -104,6 +104,27 @@ import Testing
     #expect(!machine.hasUnlisted)
   }
 
+  /// A topic that was deleted and created again counts its offsets from zero.
+  @Test func `a topic that is read again from its start gets what it lacks once, and no new token`()
+  {
+    var machine = owner([("a", ["app"]), ("b", ["other"])])
+    let stamp = ProviderTokenStamp(issuedAt: 9_995, generation: 1)
+    machine.published(stamp, apps: ["app"], of: "a", at: 1_000)
+    machine.published(stamp, apps: ["other"], of: "b", at: 1_001)
+    #expect(machine.isSettled(wall: 10_000))
+    machine.restart()
+    // The token of one of them is there.
+    machine.read(.own(stamp, isComplete: true), of: "b", at: 0)
+    let again = ProviderTokenStamp(issuedAt: 9_995, generation: 2)
+    let step = machine.work(0, wall: 10_001)?.step
+    #expect(step == .publish(again))
+    #expect(machine.work(1, wall: 10_001) == nil)
+    machine.published(again, apps: ["app"], of: "a", at: 1)
+    #expect(machine.isSettled(wall: 10_002))
+    machine.read(.stranger, of: "a", at: 2)
+    #expect(!machine.isSettled(wall: 10_003), "offsets of the new log count")
+  }
+
   @Test func `what was asked before the current token was minted is answered by it`() {
     var machine = owner()
     machine.read(

@@ -331,4 +331,48 @@ import Testing
     let destination = dispatcher.work.pushes[slot].destination
     #expect(destination == Pool.destination(1))
   }
+
+  @Test func `a pool that is removed keeps nothing of its credential`() {
+    var dispatcher = connected()
+    let slot = take(facts(1), 0, &dispatcher)
+    connect(&dispatcher)
+    dispatcher.dispatch()
+    expect([.changeToken(Self.first), .send(slot: slot, Self.first)], of: &dispatcher)
+    dispatcher.accepted(slot)
+    #expect(dispatcher.token(ofPool: 0) == [1])
+    dispatcher.updateTokens([.removed(credential: "key")], isComplete: true)
+    dispatcher.applyTokens()
+    #expect(actions(&dispatcher).contains(.retirePool(0)))
+    dispatcher.handle(.closed(isFailure: false), of: Self.first)
+    dispatcher.beginTurn(now: 3_000, wall: Self.wall + 2_000)
+    _ = dispatcher.upkeep()
+    #expect(actions(&dispatcher).contains(.removePool(0)))
+    #expect(dispatcher.token(ofPool: 0) == nil && dispatcher.standing(ofPool: 0) == nil)
+  }
+
+  @Test func `what a crowd of pushes took is given back a minute later`() {
+    var dispatcher = connected()
+    var left: Set<UInt32> = []
+    for number in 0..<100 as Range<UInt64> {
+      left.insert(take(facts(number + 1), Int64(number), &dispatcher))
+    }
+    connect(&dispatcher)
+    for _ in 0..<100 where !left.isEmpty {
+      dispatcher.dispatch()
+      for case .send(let slot, _) in actions(&dispatcher) {
+        dispatcher.accepted(slot)
+        left.remove(slot)
+      }
+    }
+    #expect(left.isEmpty)
+    for (now, isKept) in [(30_000, true), (62_000, false)] as [(UInt64, Bool)] {
+      dispatcher.beginTurn(now: now, wall: Self.wall + Int64(now) - 1_000)
+      _ = dispatcher.upkeep()
+      let reserved = dispatcher.pools[0].queue.reserved
+      #expect((reserved >= 100) == isKept, "\(reserved)")
+    }
+    let late = take(facts(200), 100, &dispatcher)
+    dispatcher.dispatch()
+    #expect(actions(&dispatcher).contains(.send(slot: late, Self.first)))
+  }
 }

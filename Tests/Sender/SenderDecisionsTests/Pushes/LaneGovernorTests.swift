@@ -122,6 +122,17 @@ import Testing
     #expect(governor.limit == .max)
   }
 
+  @Test func `a clock that is set ahead holds nobody back`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 400)
+    for _ in 0..<400 { governor.answered(first: 3_600_020, timeout: 30_000) }
+    governor.look(open: 400, isWanted: true, now: now + 500)
+    #expect(governor.limit == .max && governor.lookAt == now + 1_000)
+    for _ in 0..<10 { look(&governor, &now, latency: 20, open: 400) }
+    #expect(governor.limit == .max)
+  }
+
   @Test func `the other lanes always have some`() {
     var governor = LaneGovernor()
     var now: UInt64 = 1_000

@@ -85,4 +85,4 @@ async def main(args):
         print(json.dumps(answer))
 
 
-asyncio.run(asyncio.wait_for(main(arguments()), timeout=30))
+asyncio.run(asyncio.wait_for(main(arguments()), timeout=100))

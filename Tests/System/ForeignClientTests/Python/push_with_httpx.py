@@ -35,7 +35,7 @@ def main(args):
         http2=True,
         verify=context,
         trust_env=False,
-        timeout=20,
+        timeout=60,
         base_url=f"https://localhost:{args.port}",
     ) as client:
         for push in args.push:

@@ -33,7 +33,7 @@ class Session:
     def __init__(self, args):
         context = ssl.create_default_context(cafile=args.roots)
         context.set_alpn_protocols(args.alpn.split(","))
-        plain = socket.create_connection(("127.0.0.1", int(args.port)), timeout=10)
+        plain = socket.create_connection(("127.0.0.1", int(args.port)), timeout=60)
         self.socket = context.wrap_socket(plain, server_hostname="localhost")
         self.encoder, self.decoder = hpack.Encoder(), hpack.Decoder()
         self.received, self.late = b"", args.late

@@ -20,7 +20,7 @@ def arguments():
     parser.add_argument("--requests", required=True)
     parser.add_argument("--receipts", type=int, required=True)
     parser.add_argument("--dead-letters", type=int, required=True)
-    parser.add_argument("--timeout", type=float, default=30)
+    parser.add_argument("--timeout", type=float, default=100)
     return parser.parse_args()
 
 

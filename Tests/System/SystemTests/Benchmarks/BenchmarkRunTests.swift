@@ -38,9 +38,9 @@ import Testing
     #expect(!result.output.contains(kafka + "\""), "the address is not kept: \(result.output)")
   }
 
-  /// The file's line when it is whole; nil after 30 s.
+  /// The file's line when it is whole; nil after a minute.
   private static func text(_ path: String) -> String? {
-    for _ in 0..<600 {
+    for _ in 0..<1_200 {
       if let text = try? File.text(path), text.hasSuffix("\n") { return String(text.dropLast()) }
       letPass(milliseconds: 50)
     }

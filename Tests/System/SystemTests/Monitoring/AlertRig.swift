@@ -32,7 +32,7 @@ final class AlertRig {
     for name in PipelineRig.services {
       try #require(rig.isUp(name, withinMilliseconds: 60_000), "\(rig[name].output)")
       try #require(
-        eventually(withinMilliseconds: 30_000) { StatusPageURL.find(in: rig[name].output) != nil })
+        eventually { StatusPageURL.find(in: rig[name].output) != nil })
     }
   }
 
@@ -44,7 +44,7 @@ final class AlertRig {
       ["--canary", "com.example.app,production,\(device),2s"],
       as: Self.canary, subcommand: ["canary"])
     try #require(
-      eventually(withinMilliseconds: 30_000) {
+      eventually {
         StatusPageURL.find(in: rig[Self.canary].output) != nil
       }, "\(rig[Self.canary].output)")
   }

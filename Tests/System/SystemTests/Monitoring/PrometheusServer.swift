@@ -10,7 +10,7 @@ import TestSupport
 final class PrometheusServer {
   private let program: BuiltProgram
   private let url: String
-  private let client = HTTPClient(timeoutMilliseconds: 10_000)
+  private let client = HTTPClient(timeoutMilliseconds: 30_000)
 
   /// - Parameters:
   ///   - targets: `http://host:port` of status pages.
@@ -33,7 +33,7 @@ final class PrometheusServer {
         "--config.file=\(folder.file("prometheus.yaml"))", "--web.listen-address=\(address)",
         "--storage.tsdb.path=\(folder.file("prometheus"))", "--log.level=warn",
       ], in: folder)
-    guard eventually(withinMilliseconds: 30_000, { (try? self.isReady()) == true }) else {
+    guard eventually({ (try? self.isReady()) == true }) else {
       throw PrometheusProblem(description: "it is not ready: \(program.output)")
     }
   }

@@ -41,12 +41,12 @@ def step(folder, number):
 
 def shows(page, headline, texts, name):
     try:
-        expect(page.locator("#state")).to_have_text(headline, timeout=LONG)
+        expect(page.locator("#state")).to_have_text(headline)
         for text in texts:
-            expect(page.locator("#main")).to_contain_text(text, timeout=LONG, use_inner_text=True)
+            expect(page.locator("#main")).to_contain_text(text, use_inner_text=True)
         # It lives: the time goes on, and what is shown is of now.
         moment = page.locator("#time").inner_text()
-        expect(page.locator("#time")).not_to_have_text(moment, timeout=15_000)
+        expect(page.locator("#time")).not_to_have_text(moment)
         expect(page.locator("#stale")).to_be_hidden()
     except AssertionError:
         print(f"{name}: wanted {headline} and {texts}, but:", page.locator("body").inner_text(), flush=True)
@@ -56,6 +56,7 @@ def shows(page, headline, texts, name):
 def main():
     chromium, url, folder = sys.argv[1:]
     complaints = []
+    expect.set_options(timeout=LONG)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage"])

@@ -4,6 +4,7 @@
 import contextlib
 import ctypes
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -16,10 +17,25 @@ def die_with_parent():
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+# They end with this process.
+claims = []
+
+
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """As `FreePort` of the Swift tests: below the system's ephemeral ports, and no other test gets it while the broker is
+    away."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 15_000)
+        claim = socket.socket(socket.AF_UNIX)
+        try:
+            claim.bind(f"\0martlet-test-port-{port}")
+            with socket.socket() as one:
+                one.bind(("127.0.0.1", port))
+        except OSError:
+            claim.close()
+        else:
+            claims.append(claim)
+            return port
 
 
 class Broker:
@@ -42,7 +58,7 @@ class Broker:
                 [self.martlet, "broker", "--port", str(self.port), "--dir", os.path.join(self.folder, "data"),
                  "--address-file", address, *self.flags],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=die_with_parent)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not os.path.exists(address):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.kill()

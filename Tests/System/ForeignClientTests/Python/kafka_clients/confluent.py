@@ -78,9 +78,9 @@ class Client(Base):
         consumer = self._consumer("reader")
         try:
             if time in ("earliest", "latest"):
-                low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=5)
+                low, high = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=30)
                 return low if time == "earliest" else high
-            return consumer.offsets_for_times([TopicPartition(topic, partition, time)], timeout=5)[0].offset
+            return consumer.offsets_for_times([TopicPartition(topic, partition, time)], timeout=30)[0].offset
         finally:
             consumer.close()
 
@@ -100,7 +100,7 @@ class Client(Base):
 
     def committed(self, group, topic, partition):
         consumer = self._consumer(group)
-        found = consumer.committed([TopicPartition(topic, partition)], timeout=5)[0]
+        found = consumer.committed([TopicPartition(topic, partition)], timeout=30)[0]
         consumer.close()
         return found.offset, getattr(found, "metadata", None)
 
@@ -113,7 +113,7 @@ class Client(Base):
         self.admin.create_topics([NewTopic(topic, partitions, 1, config=configs)])[topic].result(10)
 
     def topics(self):
-        return {name: len(topic.partitions) for name, topic in self.admin.list_topics(timeout=5).topics.items()}
+        return {name: len(topic.partitions) for name, topic in self.admin.list_topics(timeout=30).topics.items()}
 
     def add_partitions(self, topic, count):
         self.admin.create_partitions([NewPartitions(topic, count)])[topic].result(10)

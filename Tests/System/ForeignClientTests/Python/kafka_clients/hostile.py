@@ -54,7 +54,7 @@ def be_good(port):
     Each line of its input is answered with the slowest round trip since the last one, in milliseconds.
     """
     slowest, trips = 0.0, 0
-    with socket.create_connection(("127.0.0.1", port), 10) as connection:
+    with socket.create_connection(("127.0.0.1", port), 60) as connection:
         stream = connection.makefile("rb")
         while True:
             began = time.monotonic()
@@ -87,7 +87,7 @@ class Good:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(15)
+        self.process.wait(60)
 
 
 def connect(port, count):

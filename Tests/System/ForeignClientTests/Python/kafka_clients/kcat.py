@@ -27,7 +27,7 @@ class Client(Base):
 
     def _run(self, *flags, text=None):
         result = subprocess.run(
-            ["kcat", "-b", self.kafka, *flags], input=text, capture_output=True, text=True, timeout=30)
+            ["kcat", "-b", self.kafka, *flags], input=text, capture_output=True, text=True, timeout=120)
         assert result.returncode == 0, result.stderr
         return result.stdout
 

@@ -71,14 +71,18 @@ class Reader(threading.Thread):
         self.commits = 0
 
     def run(self):
+        is_committed = True
         while not self.ending.is_set():
             messages = [message for message in self.consumer.consume(1_000, 0.1) if not message.error()]
             for message in messages:
                 self.seen[message.partition()].add(int(message.value()))
-            if messages:
+            is_committed = is_committed and not messages
+            if not is_committed:
+                # Not during a rebalance: then the next round tries again, here or in the other reader.
                 try:
                     self.consumer.commit(asynchronous=False)
                     self.commits += 1
+                    is_committed = True
                 except KafkaException:
                     pass
         self.consumer.close()
@@ -90,9 +94,9 @@ def read_all(kafka):
     found = []
     for partition in range(PARTITIONS):
         place = TopicPartition(TOPIC, partition, 0)
-        end = consumer.get_watermark_offsets(place, timeout=10)[1]
+        end = consumer.get_watermark_offsets(place, timeout=30)[1]
         consumer.assign([place])
-        numbers, deadline = [], time.monotonic() + 20
+        numbers, deadline = [], time.monotonic() + 60
         while len(numbers) < end and time.monotonic() < deadline:
             messages = consumer.consume(min(end - len(numbers), 10_000), 1)
             numbers += [int(message.value()) for message in messages if not message.error()]
@@ -115,7 +119,7 @@ def judge(found, writer, seen, committed):
 
 def committed_offsets(kafka):
     consumer = Consumer({"bootstrap.servers": kafka, "group.id": GROUP})
-    places = consumer.committed([TopicPartition(TOPIC, one) for one in range(PARTITIONS)], timeout=10)
+    places = consumer.committed([TopicPartition(TOPIC, one) for one in range(PARTITIONS)], timeout=30)
     consumer.close()
     return [place.offset for place in places]
 
@@ -147,13 +151,15 @@ def main():
         began = time.monotonic()
         writer.join()
         flushed = time.monotonic()
-        deadline = flushed + 60
+        deadline = flushed + 90
         while time.monotonic() < deadline:
-            if all(len(seen[one]) >= len(writer.acknowledged[one]) for one in range(PARTITIONS)):
+            committed = committed_offsets(broker.kafka)
+            if all(
+                    min(len(seen[one]), committed[one]) >= len(writer.acknowledged[one])
+                    for one in range(PARTITIONS)):
                 break
             time.sleep(0.1)
         caught_up = time.monotonic()
-        time.sleep(0.5)
         for reader in readers:
             reader.ending.set()
             reader.join()

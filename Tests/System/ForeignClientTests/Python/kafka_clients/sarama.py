@@ -34,7 +34,7 @@ class Client(Base):
     def _do(self, operation, **arguments):
         result = subprocess.run(
             [PROGRAM, operation], input=json.dumps({"Kafka": self.kafka, **arguments}), capture_output=True,
-            text=True, timeout=30)
+            text=True, timeout=120)
         assert result.returncode == 0, result.stderr[-1_000:]
         return json.loads(result.stdout)
 

@@ -124,7 +124,7 @@ def name(error):
 
 
 def until(condition):
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         found = condition()
         if found:

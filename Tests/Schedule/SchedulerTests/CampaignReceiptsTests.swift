@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+import Contract
+import EmbeddedKafka
+import Kafka
+import Schedule
+import ServiceKit
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Scheduler
+
+/// The thread that counts the receipts of campaigns.
+@Suite struct CampaignReceiptsTests {
+  private final class Known: Sendable { let partitions = Mutex(1) }
+
+  /// docs/operations.md: the topic may grow.
+  @Test func `outcomes in partitions that are added meanwhile are counted, and none twice`() throws
+  {
+    let fixture = try KafkaFixture(topics: [("receipts", 1)], embedded: true)
+    let topic = fixture.name("receipts")
+    let (first, second) = (try CampaignTests.campaign("a"), try CampaignTests.campaign("b"))
+    let known = Known()
+    let context = try ServiceContext.test()
+    let receipts = try CampaignReceipts.start(fixture.configuration, topic, context.log) {
+      known.partitions.withLock { $0 }
+    }
+    defer { receipts.close() }
+    func counted(_ campaign: CampaignRecord) -> Int {
+      receipts.current[campaign.key]?.outcomes[.delivered] ?? 0
+    }
+    receipts.follow([first.key: .init(first)])
+    try fixture.produce(topic, key: "0", value: CampaignTests.line("a"))
+    expectEventually { counted(first) == 1 }
+    try fixture.broker?.grow(topic: topic, to: 3)
+    let producer = try KafkaProducer(fixture.configuration)
+    defer { producer.close() }
+    let handle = try producer.topic(named: topic)
+    let places = try (1...20).map { number in
+      let lines = CampaignTests.line("a") + "\n" + CampaignTests.line("b")
+      return try fixture.produce(producer, handle, key: "\(number)", value: lines).partition
+    }
+    #expect(Set(places) == [0, 1, 2])
+    // Its past is read while the added partitions are not known yet.
+    receipts.follow([first.key: .init(first), second.key: .init(second)])
+    let old = places.filter { $0 == 0 }.count
+    expectEventually { counted(first) == 1 + old && counted(second) == old }
+    known.partitions.withLock { $0 = 3 }
+    expectEventually { counted(first) >= 21 && counted(second) >= 20 }
+    #expect(counted(first) == 21 && counted(second) == 20)
+  }
+}
