@@ -2,6 +2,7 @@
 import Contract
 import EmbeddedKafka
 import Kafka
+import Records
 import Schedule
 import ServiceKit
 import Synchronization

@@ -209,7 +209,9 @@ struct Pool: Sendable {
 
   /// Takes the pushes in line out that have expired.
   mutating func removeExpired(_ work: borrowing Workload) -> [UInt32] {
-    queue.removeAll { work.pushes[$0].isExpired(at: work.turn.wall) }
+    // The closure must not take a copy of the whole workload, once for each of a thousand pools.
+    let (pushes, wall) = (work.pushes, work.turn.wall)
+    return queue.removeAll { pushes[$0].isExpired(at: wall) }
   }
 
   /// Takes the waiting pushes out that another credential serves, or none.
