@@ -104,7 +104,7 @@ extension Dispatcher {
   mutating func expireWaiting() {
     expireUnresolved()
     for pool in pools.indices where !pools[pool].queue.isEmpty && pools[pool].isBlocked {
-      for slot in pools[pool].removeExpired(work) { work.expire(slot) }
+      for slot in pools[pool].removeExpired(work.pushes, at: work.turn.wall) { work.expire(slot) }
     }
   }
 

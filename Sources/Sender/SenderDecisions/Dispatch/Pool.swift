@@ -208,10 +208,12 @@ struct Pool: Sendable {
   mutating func popLeast() -> UInt32? { queue.popLeast() }
 
   /// Takes the pushes in line out that have expired.
-  mutating func removeExpired(_ work: borrowing Workload) -> [UInt32] {
-    // The closure must not take a copy of the whole workload, once for each of a thousand pools.
-    let (pushes, wall) = (work.pushes, work.turn.wall)
-    return queue.removeAll { pushes[$0].isExpired(at: wall) }
+  ///
+  /// - Parameters:
+  ///   - pushes: the table alone. A closure over the workload would take a copy of it, for each of a thousand pools.
+  ///   - wall: milliseconds since the epoch.
+  mutating func removeExpired(_ pushes: PushStates, at wall: Int64) -> [UInt32] {
+    queue.removeAll { pushes[$0].isExpired(at: wall) }
   }
 
   /// Takes the waiting pushes out that another credential serves, or none.
