@@ -6,8 +6,8 @@
 # 2,000,000 and each other that is a whole number of millions, but not for 1,500,000. Babel 2.9.1 says "other". In
 # English and German there is no such form.
 #
-# A new catalog of messages (`babel.messages`) has three forms for these languages with Babel 2.19.0, of which the second
-# is that of the millions, and the third the plural. With 2.9.1 it has two.
+# A new catalog of messages (`babel.messages`) has three forms for these languages with Babel 2.19.0, of which the
+# second is that of the millions, and the third the plural. With 2.9.1 it has two.
 #
 # It has the rules of CLDR, to which "many" has been added: French has "un million de points", with a "de".
 #
@@ -36,10 +36,11 @@ for language in (*romance, "en", "de"):
     form = babel.Locale(language).plural_form
     usual, large = {form(number) for number in tried}, {form(number) for number in millions}
     catalog = babel.messages.plurals.get_plural(language)
-    print(f"  {language}: {sorted(usual)}; of whole millions {sorted(large)}; forms in a catalog: {catalog.num_plurals}")
+    forms = catalog.num_plurals
+    print(f"  {language}: {sorted(usual)}; of whole millions {sorted(large)}; forms in a catalog: {forms}")
     assert usual == {"one", "other"}, usual
     assert large == {sys.argv[1] if language in romance else "other"}, large
-    assert catalog.num_plurals == (3 if large == {"many"} else 2)
+    assert forms == (3 if large == {"many"} else 2)
 PYTHON
 
 look() {
