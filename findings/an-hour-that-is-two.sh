@@ -9,10 +9,10 @@
 # - Of 47 hours arrow and humanize have a day, pendulum and Babel two days: pendulum cuts hours and rounds days.
 # - Of 16 days arrow and humanize have a month, and pendulum and Babel two weeks.
 #
-# Guessed before it was run: they round, as a person would, and say "in two hours" of the first.
+# What one would guess: they round, as a person would, and say "in two hours" of the first.
 #
-# Whoever pushes "your train leaves in an hour" sends people off an hour too early, and one who has a month left for
-# a bill has two weeks. A reminder for "in 2 hours" that is made a second late says "in an hour".
+# Whoever pushes "your train leaves in an hour" sends people off an hour too early, and one who has a month left for a
+# bill has two weeks. A reminder for "in 2 hours" that is made a second late says "in an hour".
 #
 # Fails if a version answers otherwise than it did.
 set -euo pipefail

@@ -11,7 +11,7 @@
 #
 # It has the rules of CLDR, to which "many" has been added: French has "un million de points", with a "de".
 #
-# Guessed before it was run: languages with a singular and a plural have two forms.
+# What one would guess: languages with a singular and a plural have two forms.
 #
 # Whoever has the texts in {"one": …, "other": …} has a KeyError, or a push without a text, for the one user or video
 # that has reached a million.

@@ -8,7 +8,7 @@
 #
 # The jitter that is there without an argument draws a number up to the wait, for this kind as for growing waits.
 #
-# Guessed before it was run: a jitter comes on top of what the server has asked for, or there is none.
+# What one would guess: a jitter comes on top of what the server has asked for, or there is none.
 #
 # Whoever sends pushes through it to a gateway that says until when it is overloaded comes too early, each time, and is
 # refused again, until the tries are used up.

@@ -9,8 +9,8 @@
 #
 # With `0 9 * * 7`, which is Sunday for cron, as 0 is, pycron has no day at all, and the others have 52.
 #
-# Guessed before it was run: what reads crontabs of Unix takes either, since it is in the manual; a 7 that is not known
-# is an error.
+# What one would guess: what reads crontabs of Unix takes either, since it is in the manual; a 7 that is not known is an
+# error.
 #
 # Whoever moves a table of schedules to one of them, or shows their meaning with the other, sends three pushes where
 # there were 61, or none, and nothing is logged.

@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A monthly schedule of django-q2 1.11.1 (`schedule_type=Schedule.MONTHLY`), with the zone of Berlin in the settings. Each
-# time comes from the one before it, as the database has it, in UTC:
+# A monthly schedule of django-q2 1.11.1 (`schedule_type=Schedule.MONTHLY`), with the zone of Berlin in the settings.
+# Each time comes from the one before it, as the database has it, in UTC:
 #
 # - From 1 January 2026, 00:30: 1 February, 1 March, and then 29 March, 29 April, 29 May, and so on. 1 March at 00:30 in
 #   Berlin is 28 February in UTC, after which comes the 28th of each month, late in the evening.
 # - From 31 January, 09:00: 28 February, and then the 28th of each month.
 # - From 1 January, 09:00: the first of each month.
 #
-# CalendarIntervalTrigger of APScheduler 3.11.3 has the first of each month at 00:30, and leaves out a month without
-# a 31st.
+# CalendarIntervalTrigger of APScheduler 3.11.3 has the first of each month at 00:30, and leaves out a month without a
+# 31st.
 #
-# Guessed before it was run: the first of a month stays the first, and what was cut to the 28th comes back to the 31st.
+# What one would guess: the first of a month stays the first, and what was cut to the 28th comes back to the 31st.
 #
 # Whoever sends "your new month has begun" just after midnight, anywhere east of Greenwich, sends it days before, from
 # the spring on; it is right in the first two months, and for who tests it by day.

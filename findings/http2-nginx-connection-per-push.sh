@@ -8,8 +8,8 @@
 # - nginx 1.31.3 with `proxy_http_version 2` and `keepalive 32`: one stream at a time on each connection. It has 100
 #   connections for the first 100 pushes, and opens about 68 new ones for each 100 after that.
 #
-# Guessed before it was run: a proxy that speaks HTTP/2 to the gateway sends as many requests on a connection as are
-# allowed, which is what one would turn it on for.
+# What one would guess: a proxy that speaks HTTP/2 to the gateway sends as many requests on a connection as are allowed,
+# which is what one would turn it on for.
 #
 # Whoever has it as the way out to APNs, which counts quick opening and closing as an attack, has a connection, with its
 # TLS, for each push in flight, as with HTTP/1.1.

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A gateway refuses a stream before it has looked at it: RST_STREAM with REFUSED_STREAM, which says that the request
-# may be sent again, whatever its method (RFC 9113, 8.7). curl 7.88.1 does so, and has the 200 of the second try. What
+# A gateway refuses a stream before it has looked at it: RST_STREAM with REFUSED_STREAM, which says that the request may
+# be sent again, whatever its method (RFC 9113, 8.7). curl 7.88.1 does so, and has the 200 of the second try. What
 # becomes of it with a proxy between, which speaks HTTP/2 to both, and has the settings that come with it:
 #
 # - nghttpx 1.52.0 (that of Debian 12) hands the reset on, and curl sends again.
@@ -10,8 +10,8 @@
 #   and curl does not, as a POST that was answered with that may have been carried out. Envoy says in the answer's body
 #   that the stream was refused; the others say nothing of it.
 #
-# Guessed before it was run: what may be sent again for certain the proxy sends again by itself, or it hands that word
-# on, as nghttpx does.
+# What one would guess: what may be sent again for certain the proxy sends again by itself, or it hands that word on, as
+# nghttpx does.
 #
 # Whoever has a proxy for the way out before a push gateway, and takes each 502 for "perhaps it was delivered", loses
 # pushes that were safe to send; whoever sends each again sends others twice.

@@ -13,7 +13,7 @@
 # prometheus-client 0.26.0, which writes the text, reads it without an error. With its reader for this format the second
 # number is the one that is left in a dictionary by series; that for OpenMetrics leaves out the second line.
 #
-# Guessed before it was run: the two are added up, since one series is what they are, or one is refused.
+# What one would guess: the two are added up, since one series is what they are, or one is refused.
 #
 # Whoever has the status as a number here and as a text there, such as "timeout", sees part of the pushes, and the rest
 # in no graph: one series has one number at a time.

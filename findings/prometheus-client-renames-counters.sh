@@ -6,11 +6,11 @@
 # name `apns_pushes_total`, and so does what is written of them with `generate_latest`, in either format. Gauges,
 # histograms, summaries and metrics without a type keep their names.
 #
-# Guessed before it was run: what is read and written again has the names that it had; `_total` is asked for by
-# OpenMetrics, which is another format with another reader.
+# What one would guess: what is read and written again has the names that it had; `_total` is asked for by OpenMetrics,
+# which is another format with another reader.
 #
-# Whoever puts a small program between to filter, merge or add labels has alerts and graphs that find no
-# `apns_pushes` any more, and an alert on a rate that finds nothing does not fire.
+# Whoever puts a small program between to filter, merge or add labels has alerts and graphs that find no `apns_pushes`
+# any more, and an alert on a rate that finds nothing does not fire.
 #
 # Fails if a version does otherwise than it did.
 set -euo pipefail

@@ -11,8 +11,8 @@
 # They are written into the object, and 0 is taken for "not given". pywebpush 2.5.0 sends of `ttl` what it was given in
 # each call, and 0 without.
 #
-# Guessed before it was run: an argument of one message is for that message, since the constructor has the same names
-# and calls them global.
+# What one would guess: an argument of one message is for that message, since the constructor has the same names and
+# calls them global.
 #
 # Whoever sends codes for a login, which are good now or never, with the object that sends news, has the push service
 # keep them for a day, and deliver them when the phone is on again.
