@@ -50,9 +50,7 @@ def seconds(answer):
 
 
 def with_backoff(gateway, **arguments):
-    @backoff.on_predicate(
-        backoff.runtime, predicate=lambda answer: answer.status == 429, value=seconds, **arguments
-    )
+    @backoff.on_predicate(backoff.runtime, predicate=lambda answer: answer.status == 429, value=seconds, **arguments)
     def push():
         return next(gateway)
 

@@ -88,8 +88,13 @@ class Gateway:
 
 
 def nghttpx(port):
-    return ["nghttpx", f"--frontend=127.0.0.1,{port};no-tls", f"--backend=127.0.0.1,{gateway};;proto=h2",
-            "--single-process", f"--errorlog-file={folder}/log"]
+    return [
+        "nghttpx",
+        f"--frontend=127.0.0.1,{port};no-tls",
+        f"--backend=127.0.0.1,{gateway};;proto=h2",
+        "--single-process",
+        f"--errorlog-file={folder}/log",
+    ]
 
 
 def nginx(port):
@@ -158,8 +163,16 @@ static_resources:
         - endpoint: {{address: {{socket_address: {{address: 127.0.0.1, port_value: {gateway}}}}}}}
     """
     (folder / "envoy.yaml").write_text(text)
-    return [programs / "envoy", "-c", folder / "envoy.yaml", "--concurrency", "1", "-l", "error",
-            "--use-dynamic-base-id"]
+    return [
+        programs / "envoy",
+        "-c",
+        folder / "envoy.yaml",
+        "--concurrency",
+        "1",
+        "-l",
+        "error",
+        "--disable-hot-restart",
+    ]
 
 
 async def start(proxy):
@@ -211,6 +224,7 @@ async def with_node(port):
 
 async def with_httpx(port):
     async with httpx.AsyncClient(http1=False, http2=True, timeout=20) as client:
+
         async def post(device):
             try:
                 return (await client.post(f"http://127.0.0.1:{port}/3/device/{device}", content=b"{}")).status_code

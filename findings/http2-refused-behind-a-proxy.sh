@@ -87,8 +87,13 @@ def post(port):
 
 
 def nghttpx(port):
-    return ["nghttpx", f"--frontend=127.0.0.1,{port};no-tls", f"--backend=127.0.0.1,{gateway};;proto=h2",
-            "--single-process", f"--errorlog-file={folder}/log"]
+    return [
+        "nghttpx",
+        f"--frontend=127.0.0.1,{port};no-tls",
+        f"--backend=127.0.0.1,{gateway};;proto=h2",
+        "--single-process",
+        f"--errorlog-file={folder}/log",
+    ]
 
 
 def haproxy(port):
@@ -171,8 +176,16 @@ static_resources:
         - endpoint: {{address: {{socket_address: {{address: 127.0.0.1, port_value: {gateway}}}}}}}
     """
     (folder / "envoy.yaml").write_text(text)
-    return [programs / "envoy", "-c", folder / "envoy.yaml", "--concurrency", "1", "-l", "error",
-            "--use-dynamic-base-id"]
+    return [
+        programs / "envoy",
+        "-c",
+        folder / "envoy.yaml",
+        "--concurrency",
+        "1",
+        "-l",
+        "error",
+        "--disable-hot-restart",
+    ]
 
 
 def through(proxy):
