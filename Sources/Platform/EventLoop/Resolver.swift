@@ -22,8 +22,9 @@ public struct ResolutionFailure: Error, Sendable, CustomStringConvertible {
 
 /// Looks names up on a thread of its own, so that a slow name server never holds up a loop.
 ///
-/// Each request asks the system again and nothing is cached here, and the addresses are shuffled:
-/// APNs wants a fresh look-up before each connection so that connections spread over its hosts.
+/// Each request is answered by a look-up that begins after it, and the addresses are shuffled: APNs wants a fresh look-up
+/// before each connection so that connections spread over its hosts. Requests for one name that wait together share a
+/// look-up: with a slow name server, one after the other would take a thousand pools minutes.
 public final class Resolver {
   private struct Request: Sendable {
     let number: UInt64
@@ -65,34 +66,33 @@ public final class Resolver {
     while true {
       poll(&descriptor, 1, -1)
       requests.wakeup.clear()
+      var lookUps = SharedLookUps()
       for message in requests.drain() {
         guard case .resolve(let request) = message else { return }
-        answers.post(Resolution(request: request.number, result: lookUp(request, hostsFile)))
+        let result = lookUps.addresses(of: request.host, port: request.port, seed: request.seed) {
+          lookUp(request.host, port: request.port, hostsFile)
+        }
+        answers.post(Resolution(request: request.number, result: result))
       }
     }
   }
 
   private static func lookUp(
-    _ request: Request, _ hostsFile: String?
+    _ host: String, port: UInt16, _ hostsFile: String?
   ) -> Result<[SocketAddress], ResolutionFailure> {
-    if let address = SocketAddress(numeric: request.host, port: request.port) {
-      return .success([address])
-    }
-    var random = SeededGenerator(seed: request.seed)
+    if let address = SocketAddress(numeric: host, port: port) { return .success([address]) }
     if let hostsFile {
-      let listed = HostsFile.addresses(of: request.host, port: request.port, in: hostsFile)
-      if !listed.isEmpty { return .success(listed.shuffled(using: &random)) }
+      let listed = HostsFile.addresses(of: host, port: port, in: hostsFile)
+      if !listed.isEmpty { return .success(listed) }
     }
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV
     var list: UnsafeMutablePointer<addrinfo>?
-    let code = getaddrinfo(request.host, String(request.port), &hints, &list)
+    let code = getaddrinfo(host, String(port), &hints, &list)
     defer { if let list { freeaddrinfo(list) } }
     guard code == 0 else {
-      return .failure(
-        ResolutionFailure(
-          host: request.host, reason: String(cString: gai_strerror(code))))
+      return .failure(ResolutionFailure(host: host, reason: String(cString: gai_strerror(code))))
     }
     var addresses: [SocketAddress] = []
     var entry = list
@@ -104,7 +104,22 @@ public final class Resolver {
       }
       entry = current.pointee.ai_next
     }
-    addresses.shuffle(using: &random)
     return .success(addresses)
+  }
+}
+
+/// The look-ups for requests that came together.
+struct SharedLookUps {
+  private var results: [String: Result<[SocketAddress], ResolutionFailure>] = [:]
+
+  /// The addresses of a name, in an order of the request's own; `lookUp` is asked for them once.
+  mutating func addresses(
+    of host: String, port: UInt16, seed: UInt64,
+    lookUp: () -> Result<[SocketAddress], ResolutionFailure>
+  ) -> Result<[SocketAddress], ResolutionFailure> {
+    let result = results["\(port) \(host)"] ?? lookUp()
+    results["\(port) \(host)"] = result
+    var random = SeededGenerator(seed: seed)
+    return result.map { $0.shuffled(using: &random) }
   }
 }

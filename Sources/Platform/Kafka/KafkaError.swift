@@ -66,6 +66,8 @@ extension KafkaError {
         + " they may be"
     case RD_KAFKA_RESP_ERR_INVALID_RECORD:
       "check the topic's cleanup.policy and what validates its records: martlet topics create has the right one"
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_COMPRESSION_TYPE:
+      "set kafka.producer.compression.type to gzip or none: the cluster does not take this codec"
     case RD_KAFKA_RESP_ERR_POLICY_VIOLATION: "check the cluster's policy for this topic"
     case RD_KAFKA_RESP_ERR_INVALID_SESSION_TIMEOUT:
       "set kafka.consumer.session.timeout.ms between the brokers' group.min.session.timeout.ms and"

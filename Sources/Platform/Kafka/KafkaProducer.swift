@@ -349,6 +349,7 @@ public final class KafkaProducer {
   public func abandon() -> Int {
     let count = outstanding
     early.removeAll()
+    refused.removeAll()
     guard count > 0 else { return 0 }
     dropClient()
     records.removeAll()

@@ -106,7 +106,7 @@ final class ActionPerformer {
   @inline(never)
   private func reportSilence(of connection: GatewayConnection?) {
     guard let connection else { return }
-    log(SenderLog.connectionSilent, connection.place)
+    gateways.report(.connectionSilent, of: "\(connection.pool.gateway)", connection.place)
   }
 
   @inline(never)

@@ -2,7 +2,6 @@
 import EventLoop
 import HTTP2
 import SenderDecisions
-import ServiceKit
 import Settings
 import Telemetry
 
@@ -69,21 +68,18 @@ final class GatewayConnection {
     authorization = pool.authorization
   }
 
-  /// Logs that the connection has ended otherwise than in order.
+  /// What is logged of an end that was not in order.
   ///
   /// - Parameter quiet: milliseconds since something happened on it.
-  func report(_ failure: ConnectionFailure, quiet: UInt64, to log: Logger) {
-    let error: LogEvent.Field = ("error", .text(Self.words(failure)))
-    guard isReady, http.endedIdle else {
-      return log(isReady ? SenderLog.connectionLost : SenderLog.notConnected, place + [error])
-    }
+  func end(quiet: UInt64) -> (event: SenderLog, fields: [LogEvent.Field]) {
+    guard isReady, http.endedIdle else { return (isReady ? .connectionLost : .notConnected, place) }
     // Usual where something on the way ends what is silent; the next push opens another one.
     let idle = DurationText.text(milliseconds: Int64(clamping: quiet / 1_000 * 1_000))
-    log(SenderLog.connectionCutIdle, place + [("idle", .text(idle)), error])
+    return (.connectionCutIdle, place + [("idle", .text(idle))])
   }
 
   /// What is wrong, and the remedy where there is one.
-  private static func words(_ failure: ConnectionFailure) -> String {
+  static func words(_ failure: ConnectionFailure) -> String {
     guard case .timedOut(.serverHello, _) = failure else { return "\(failure)" }
     return
       "\(failure). --tls-groups \(GatewayAccess.smallGroups) makes it small, and martlet doctor tries that"

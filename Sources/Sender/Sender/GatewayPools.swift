@@ -16,7 +16,7 @@ final class GatewayPools {
   private let poller: Poller
   private let resolver: Resolver
   private let resolutions: Mailbox<Resolution>
-  private var unresolved = RepeatedMessages()
+  private var repeated = RepeatedMessages()
   private let scratch = ConnectionScratch()
   private(set) var access: GatewayAccess
   private var pools: [GatewayPool?] = []
@@ -139,21 +139,27 @@ final class GatewayPools {
     resolutions.drain().map { resolution in
       switch resolution.result {
       case .failure(let failure):
-        report(failure, isProxy: pool(Int32(resolution.request)).proxy != nil)
+        let isProxy = pool(Int32(resolution.request)).proxy != nil
+        report(
+          isProxy ? .proxyUnresolved : .gatewayUnresolved, of: failure.host,
+          error: failure.reason, [("host", .text(failure.host))])
         return (Int32(resolution.request), nil)
       case .success(let addresses): return (Int32(resolution.request), addresses.map(\.peer))
       }
     }
   }
 
-  /// Every pool looks the same name up, and there may be a thousand of them.
-  private func report(_ failure: ResolutionFailure, isProxy: Bool) {
+  /// Logs what a thousand pools may have to tell at once: twice a minute for each gateway and error.
+  func report(
+    _ event: SenderLog, of gateway: String, error: String = "", _ fields: [LogEvent.Field]
+  ) {
     let now = MonotonicClock.milliseconds()
-    _ = unresolved.drainEnded(now: now)
-    guard let more = unresolved.admit("\(failure)", now: now) else { return }
-    log(
-      isProxy ? SenderLog.proxyUnresolved : SenderLog.gatewayUnresolved,
-      ["host": failure.host, "error": failure.reason, "left_out": "\(more)"])
+    _ = repeated.drainEnded(now: now)
+    guard let more = repeated.admit("\(event): \(gateway): \(error)", now: now) else { return }
+    var fields = fields
+    if !error.isEmpty { fields.append(("error", .text(error))) }
+    if more > 0 { fields.append(("left_out", .number(more))) }
+    log(event, fields)
   }
 
   // MARK: Connections
@@ -173,14 +179,24 @@ final class GatewayPools {
       eventful.append(connection)
       return true
     } catch {
-      let place = GatewayConnection.place(of: pool, at: address)
-      log(SenderLog.connectionNotOpened, place + [("error", .text("\(error)"))])
+      report(
+        .connectionNotOpened, of: "\(pool.gateway)", error: "\(error)",
+        GatewayConnection.place(of: pool, at: address))
       return false
     }
   }
 
   /// A connection is over.
   func remove(_ id: ConnectionID) { set(nil, at: id) }
+
+  /// Logs that a connection has ended otherwise than in order.
+  ///
+  /// - Parameter quiet: milliseconds since something happened on it.
+  func report(_ failure: ConnectionFailure, of connection: GatewayConnection, quiet: UInt64) {
+    let (event, fields) = connection.end(quiet: quiet)
+    report(
+      event, of: "\(connection.pool.gateway)", error: GatewayConnection.words(failure), fields)
+  }
 
   private func set(_ connection: GatewayConnection?, at id: ConnectionID) {
     while connections[Int(id.pool)].count <= Int(id.index) { connections[Int(id.pool)].append(nil) }

@@ -377,7 +377,7 @@ final class SenderLoop {
     case .closed(let failure):
       dispatcher.handle(.closed(isFailure: failure != nil), of: id)
       gateways.remove(id)
-      if let failure { connection.report(failure, quiet: quiet, to: context.log) }
+      if let failure { gateways.report(failure, of: connection, quiet: quiet) }
     }
   }
 

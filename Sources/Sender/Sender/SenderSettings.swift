@@ -84,8 +84,8 @@ public struct SenderSettings: DeclaredSettings, Sendable {
       "JSON list of client certificates, for apps that authenticate with one instead of provider tokens:"
         + " certificate_file and, if the key is in a file of its own, key_file (PEM, relative to this file, the key"
         + " readable by its owner only),"
-        + " apps and environment to narrow what the certificate serves. Changes of these files are noticed within 1s;"
-        + " SIGHUP reloads them at once.")
+        + " apps and environment to narrow what the certificate serves. Changes of these files are noticed within 1s,"
+        + " of 10,000 files within 4s; SIGHUP reloads them at once.")
   ) public var certificatesPath: String?
 
   @Declared(CommonSettings.proxy) private var proxyURL: String?

@@ -15,7 +15,8 @@ public struct SignerSettings: DeclaredSettings, Sendable {
       "credentials", placeholder: "FILE",
       "JSON list of the signing keys: key_id, team_id, environment (production, sandbox or any), apps"
         + " (bundle ids, or \"*\") and key_file (a .p8 file, relative to this one, readable by its owner"
-        + " only). Changes of these files are noticed within 1s; SIGHUP reloads them at once.")
+        + " only). Changes of these files are noticed within 1s, of 10,000 files within 4s; SIGHUP reloads them"
+        + " at once.")
   ) public var credentialsPath: String
 
   @Declared(CommonSettings.tokenKey) private var tokenKey: String?

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import EventLoop
 import Testing
+
+@testable import EventLoop
 
 @Suite struct ResolverTests {
   @Test func `localhost resolves to a loopback address with the port`() throws {
@@ -22,6 +23,29 @@ import Testing
       return #expect(Bool(false), ".invalid must not resolve (RFC 6761)")
     }
     #expect(failure.description.hasPrefix("cannot resolve no-such-host.invalid: "))
+  }
+
+  @Test func `requests that wait together share a look-up, each with an order of its own`() {
+    var lookUps = SharedLookUps()
+    var asked: [String] = []
+    func addresses(
+      _ host: String, port: UInt16 = 443, seed: UInt64
+    ) -> Result<[SocketAddress], ResolutionFailure> {
+      lookUps.addresses(of: host, port: port, seed: seed) {
+        asked.append("\(host):\(port)")
+        guard host == "a" else { return .failure(ResolutionFailure(host: host, reason: "none")) }
+        return .success((1...8).compactMap { SocketAddress(numeric: "192.0.2.\($0)", port: port) })
+      }
+    }
+    let orders = (0..<100 as Range<UInt64>).compactMap {
+      try? addresses("a", seed: $0).get().map(\.host)
+    }
+    #expect(orders.count == 100 && orders.allSatisfy { $0.sorted() == orders[0].sorted() })
+    #expect(Set(orders.map { $0[0] }).count == 8, "connections spread over the hosts")
+    _ = addresses("a", port: 2_197, seed: 0)
+    let failures = (0..<3 as Range<UInt64>).filter { (try? addresses("b", seed: $0).get()) == nil }
+    #expect(failures == [0, 1, 2])
+    #expect(asked == ["a:443", "a:2197", "b:443"])
   }
 
   private func resolve(_ host: String) throws -> Resolution {

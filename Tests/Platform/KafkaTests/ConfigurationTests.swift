@@ -25,6 +25,12 @@ import Testing
     #expect(error?.message.contains(words) == true)
   }
 
+  @Test func `of a codec that the cluster does not take the error names the setting`() {
+    let error = KafkaError(code: 76, message: "refused")
+    #expect(error.name == "UNSUPPORTED_COMPRESSION_TYPE")
+    #expect(error.remedy?.contains("kafka.producer.compression.type") == true)
+  }
+
   /// They work with librdkafka, and not with how partitions are taken and given back here.
   @Test(arguments: ["cooperative-sticky", "roundrobin,cooperative-sticky"])
   func `an assignor that gives partitions one by one is refused before anything is opened`(

@@ -193,4 +193,15 @@ extension ProducerTests {
     deliveries += producer.drainDeliveries()
     #expect(producer.refusedRecord(7) == nil)
   }
+
+  /// A later record with its tag would be told of with its content.
+  @Test func `a refused record that is abandoned leaves nothing behind`() throws {
+    let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
+    fixture.broker!.inject([.invalidRecord, .invalidRecord], into: .produce)
+    _ = produceOne(7, producer, topic)
+    #expect(producer.flush(timeoutMilliseconds: 30_000))
+    #expect(producer.abandon() == 0)
+    #expect(producer.drainDeliveries().isEmpty)
+    #expect(producer.refusedRecord(7) == nil)
+  }
 }

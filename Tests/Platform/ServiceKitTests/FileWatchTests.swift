@@ -43,6 +43,15 @@ private final class Watched {
     #expect(!watch.haveChanged(2_000))
   }
 
+  @Test func `many files are looked at less often: at 5,000 of them in a second`() throws {
+    try write("a", "1")
+    let watch = Watched(FileWatch(paths + (0..<9_998).map { folder.file("\($0)") }))
+    #expect(!watch.haveChanged(0))
+    try write("a", "2")
+    for now in [500, 1_999, 2_000, 2_500, 3_999] as [UInt64] { #expect(!watch.haveChanged(now)) }
+    #expect(watch.haveChanged(4_000))
+  }
+
   @Test func `files that never stand still are read all the same`() throws {
     try write("a", "0")
     let watch = Watched(FileWatch(paths))

@@ -31,7 +31,7 @@ import Testing
       ], "names of settings and metrics, and texts of messages"
     ),
     (
-      ["Platform/HTTP1/", "Platform/TLS/"],
+      ["Platform/EventLoop/Resolver", "Platform/HTTP1/", "Platform/TLS/"],
       "host names, fingerprints and names of HTTP fields and arguments, which stand for no identity"
     ),
     (

@@ -41,6 +41,14 @@ public struct NewestStates: Sendable {
     self.capacity = capacity
   }
 
+  /// The position of a push among those of its identity: where its first record was if it came back from a retry topic,
+  /// else (−1) where its record is. A first record behind the one that came back was in a log before this one: the push
+  /// is the oldest.
+  public static func position(ofFirst position: Int64, at offset: Int64) -> Int64 {
+    if position < 0 { return offset }
+    return position <= offset ? position : 0
+  }
+
   public var isEmpty: Bool { count == 0 }
 
   public func find(_ identity: UInt64) -> Entry? {

@@ -39,7 +39,7 @@ public struct RebuiltWindow: Sendable {
       self.end = end
     }
 
-    func place(at offset: Int64) -> Int64 { position < 0 ? offset : min(position, offset) }
+    func place(at offset: Int64) -> Int64 { NewestStates.position(ofFirst: position, at: offset) }
   }
 
   /// The ids of records before the range that is read again.

@@ -105,6 +105,8 @@ public struct CommitState<Partition: Hashable & Sendable>: Sendable {
     entry.committed = -1
     entry.completedAbove = []
     entries[partition] = entry
+    // The answer to the commit under way is about the log before.
+    sent[partition] = nil
     refusedPartitions.remove(partition)
   }
 

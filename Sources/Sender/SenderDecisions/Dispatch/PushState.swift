@@ -136,11 +136,11 @@ public struct PushState: Sendable {
   // MARK: Its state
 
   /// Its place among the pushes with its key: that of its record, unless it came back from a retry topic to its lane. Anyone
-  /// may have written where that was: no later than where it is.
+  /// may have written where that was.
   mutating func settlePosition() {
     let offset = origin.offset
     state.place = offset
-    state.position = state.position < 0 ? offset : min(state.position, offset)
+    state.position = NewestStates.position(ofFirst: state.position, at: offset)
   }
 
   /// It is as new as this place of the log.

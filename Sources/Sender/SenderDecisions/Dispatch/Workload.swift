@@ -130,7 +130,7 @@ struct Workload: Sendable {
     guard !partitions[partition].isRetry,
       partitions[partition].take(id, payload: payload) == .first, state.hasIdentity
     else { return }
-    let position = state.position < 0 ? offset : min(state.position, offset)
+    let position = NewestStates.position(ofFirst: state.position, at: offset)
     partitions[partition].noteState(state, at: position)
   }
 

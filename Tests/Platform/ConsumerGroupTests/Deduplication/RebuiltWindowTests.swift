@@ -108,6 +108,7 @@ import Testing
     // The newest part comes first.
     insert(138, 1, id: 110)
     insert(139, 2, at: 50)
+    insert(137, 5, at: 1_000)
     insert(150, 3)
     insert(151, 4, id: 120)
     insert(110, 1)
@@ -116,6 +117,7 @@ import Testing
     let window = rebuilt.window(isWhole: true)
     #expect(window.states.find(1)?.position == 110, "138 repeats it")
     #expect(window.states.find(2)?.position == 50, "it came back from a retry topic")
+    #expect(window.states.find(5)?.position == 0, "its first record was in a log before")
     #expect(window.states.find(3)?.position == 150, "it may have been sent")
     #expect(window.states.find(4)?.position == 120)
     #expect(window.states.find(1)?.push == 110 && window.states.find(3)?.push == 150)

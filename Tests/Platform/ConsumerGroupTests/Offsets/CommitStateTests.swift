@@ -49,6 +49,17 @@ import Testing
     #expect(state.due(now: 0).map(\.offset) == [4])
   }
 
+  @Test func `the answer to a commit of the log before says nothing of the new one`() {
+    var state = begun()
+    state.note(progress(101))
+    #expect(state.due(now: 0).map(\.offset) == [101])
+    state.restart(1, epoch: 1)
+    state.note(progress(3))
+    #expect(state.due(now: 1).isEmpty, "one is under way")
+    state.answered([(1, 101)])
+    #expect(state.due(now: 2).map(\.offset) == [3])
+  }
+
   @Test func `what retention removed unread is passed, and counts as passed once`() {
     var state = begun()
     // Nothing is left of the log: no record says that the gap was passed.

@@ -290,6 +290,22 @@ import Testing
     #expect(loop.counted(.returnedUnknown) == (isOwn ? 1 : 0))
   }
 
+  /// Its first record was behind where it is now, so that was in another log.
+  @Test func `one that comes back to a lane that was made again is older than what is there`() {
+    let loop = ScriptedLoop()
+    loop.produce(0)
+    produce(1, loop)
+    #expect(loop.runToEnd(of: 2))
+    loop.produce(2) {
+      $0.device = 7
+      $0.state = StateFacts(
+        7, of: NotificationID(high: 3, low: 4),
+        position: LanePosition(partition: 0, offset: 1_000, moves: 1, tier: .minute1))
+    }
+    #expect(loop.runToEnd(of: 3))
+    #expect(superseded(loop) == [2] && loop.requests(of: 2).isEmpty)
+  }
+
   @Test func `a last state that comes back is sent although newer ones were`() {
     let loop = ScriptedLoop()
     loop.answer { $0.push == 1 && $0.at < 104_000 ? .reset : .accepted }
