@@ -119,9 +119,10 @@ extension TokenInvalidator {
     now: Int64, _ outcome: inout Outcome, isOwned: (DeviceKey) -> Bool
   ) throws(StoreError) {
     let said = Set(outcome.publications.map(\.device))
-    // Answers that came late, and imports, are as old as an hour: their wave may be over when it begins.
+    // Answers that came late, imports, and what waited on the topic while nothing read it: their wave may be long over
+    // when it begins.
     let invalid = try store.invalidationsInWaves(
-      endedAfter: now - BadTokenWave.day, limit: Self.atOnce)
+      endedAfter: now - Suspicion.memory, limit: Self.atOnce)
     for token in invalid where isOwned(token.device) && !said.contains(token.device) {
       let mark = DeviceState.Mark(
         since: token.since, aliveFrom: token.since, reason: token.reason,
