@@ -119,10 +119,10 @@ extension TokenInvalidator {
     now: Int64, _ outcome: inout Outcome, isOwned: (DeviceKey) -> Bool
   ) throws(StoreError) {
     let said = Set(outcome.publications.map(\.device))
-    // Answers that came late, imports, and what waited on the topic while nothing read it: their wave may be long over
-    // when it begins.
+    // The wave of answers that came late, of imports, and of what waited on the topic while nothing read it, may be over
+    // when it begins. `martlet topics create` has the topic keep answers for a week.
     let invalid = try store.invalidationsInWaves(
-      endedAfter: now - Suspicion.memory, limit: Self.atOnce)
+      endedAfter: now - 7 * BadTokenWave.day, limit: Self.atOnce)
     for token in invalid where isOwned(token.device) && !said.contains(token.device) {
       let mark = DeviceState.Mark(
         since: token.since, aliveFrom: token.since, reason: token.reason,
