@@ -5,6 +5,7 @@ import EventLoop
 import HTTP2
 import HTTP2Server
 import Records
+import SenderDecisions
 import Synchronization
 import TestSupport
 import Testing
