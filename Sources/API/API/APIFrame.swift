@@ -22,8 +22,8 @@ final class APIFrame {
   /// The bits that distinguish record tags from those of notifications, and batches among them.
   private static let mark: UInt = 1 << 63
   private static let batchMark: UInt = 1 << 62
-  /// The tag of a record whose acknowledgement is not awaited.
-  static let noTag = mark
+  /// The bits of the tags of records that end the requests of removed keys' holders.
+  static let endMark: UInt = mark | 1 << 61
 
   init(_ api: APIContext, _ queries: QueryWorker?) {
     self.api = api
@@ -255,6 +255,10 @@ final class APIFrame {
   /// - Returns: false if the record is not of a small resource.
   func delivered(_ tag: UInt, isAcknowledged: Bool) -> Bool {
     guard tag & Self.mark != 0 else { return false }
+    guard tag & Self.endMark != Self.endMark else {
+      CampaignsAPI.ended(tag & ~Self.endMark, isAcknowledged: isAcknowledged, api)
+      return true
+    }
     let isBatch = tag & Self.batchMark != 0
     if isBatch { api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged) }
     guard let request = open[UInt64(tag & ~Self.mark & ~Self.batchMark)] else { return true }

@@ -94,7 +94,8 @@ final class APILoop: StreamHandler {
         api.server.stopListening()
         stopsAt = api.now + UInt64(api.settings.ackTimeoutMilliseconds)
       }
-      let isDone = notifications.isEmpty && frame.isEmpty && !api.server.hasUnsent
+      let isDone =
+        notifications.isEmpty && frame.isEmpty && !api.keys.isEnding && !api.server.hasUnsent
       if isDone || api.context.signals.isFastShutdown || api.now >= stopsAt ?? 0 { break }
     }
     // Send the last answers, and log the last changes.
@@ -128,10 +129,9 @@ final class APILoop: StreamHandler {
   private func lookAtFiles() {
     let isAsked = api.context.signals.consumeReload()
     api.keys.look(now: api.now, isAsked: isAsked)
-    let removed = api.keys.takeRemoved()
-    if !removed.isEmpty { api.keys.putBack(CampaignsAPI.end(removed, api)) }
     guard isAsked || api.now >= lookAt else { return }
     lookAt = api.now + 1_000
+    CampaignsAPI.end(api.keys.takeRemoved(), api)
     identity?.look(isAsked: isAsked, now: api.now, api.server, api.keys.reloads, api.context.log)
     tellChanges()
   }

@@ -228,22 +228,26 @@ enum CampaignsAPI {
     }
   }
 
-  /// Ends the campaigns and waiting requests of the holders of removed keys.
-  ///
-  /// - Returns: the holders for which Kafka accepts no record now.
-  static func end(_ holders: [ExactText], _ api: APIContext) -> [ExactText] {
-    guard api.controls.topic.exists else { return [] }
-    return holders.filter { name in
+  /// Ends the campaigns and waiting requests of the holders of removed keys, as soon as Kafka has the records.
+  static func end(_ holders: [ExactText], _ api: APIContext) {
+    guard api.controls.topic.exists else { return }
+    for name in holders {
       let author = ControlRecord.Author(
         at: WallClock.milliseconds(), by: "martlet-api", reason: nil)
       let value = ControlRecord.value(.init(key: "ended", value: .bool(true)), by: author)
+      let number = api.keys.willEnd(name)
       let result = api.producer.produce(
         api.topics.controls, key: Array("\(ControlRecord.holderPrefix)key \(name)".utf8),
-        value: value, tag: APIFrame.noTag)
-      guard case .queued = result else { return true }
-      api.context.log(APILog.keyRemoved, ["key": name.text])
-      return false
+        value: value, tag: APIFrame.endMark | number)
+      if case .queued = result { continue }
+      ended(number, isAcknowledged: false, api)
     }
+  }
+
+  /// Takes Kafka's answer to a record that ends the requests of a holder.
+  static func ended(_ number: UInt, isAcknowledged: Bool, _ api: APIContext) {
+    guard let name = api.keys.ended(number, isAcknowledged: isAcknowledged) else { return }
+    api.context.log(APILog.keyRemoved, ["key": name.text])
   }
 
   // MARK: Arguments

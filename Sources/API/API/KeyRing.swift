@@ -20,6 +20,9 @@ struct KeyRing {
   private(set) var revision = 0
   /// Holders of removed keys whose requests have not been ended yet.
   private var removed: [ExactText] = []
+  /// Holders whose ends are on their way to Kafka, by the number of the record.
+  private var ending: [UInt: ExactText] = [:]
+  private var lastEnd: UInt = 0
   private var buckets: [ExactText: RateBucket] = [:]
   private var version: File.Version?
   private var lookAt: UInt64 = 0
@@ -96,8 +99,25 @@ struct KeyRing {
     return removed
   }
 
-  /// Returns holders whose requests could not be ended now.
-  mutating func putBack(_ names: [ExactText]) { removed += names }
+  /// True if Kafka has not acknowledged all ends of removed holders' requests.
+  var isEnding: Bool { !ending.isEmpty }
+
+  /// Notes the record that ends a holder's requests; returns its number.
+  mutating func willEnd(_ name: ExactText) -> UInt {
+    lastEnd += 1
+    ending[lastEnd] = name
+    return lastEnd
+  }
+
+  /// Takes Kafka's answer to that record; without an acknowledgement it is to be written again, unless the key is back.
+  ///
+  /// - Returns: the holder whose requests have ended.
+  mutating func ended(_ number: UInt, isAcknowledged: Bool) -> ExactText? {
+    guard let name = ending.removeValue(forKey: number) else { return nil }
+    if isAcknowledged { return name }
+    if !table.keys.contains(where: { $0.name == name }) { removed.append(name) }
+    return nil
+  }
 
   /// The key with this text, if any; it may have expired.
   func find(_ text: String) -> APIKey? {

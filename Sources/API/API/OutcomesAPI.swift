@@ -45,15 +45,9 @@ enum OutcomesAPI {
           of: id, apps: app.map { [$0.exact] } ?? readable.limited, limit: limit + 1)
         guard found.isEmpty else { return .answer(outcomes(found)) }
         if !keys.isEmpty {
-          let schedule = try databases.schedule()
-          var waiting: [ScheduledEntry] = []
-          for key in keys {
-            if let entry = try schedule.scheduled(key: key.exact) { waiting.append(entry) }
-          }
+          let (waiting, obstacle) = try databases.scheduled(keys.map(\.exact))
           guard waiting.isEmpty else { return .answer(scheduled(waiting)) }
-          if let obstacle = try schedule.obstacle() {
-            return .answer(Problem.incomplete(obstacle).response)
-          }
+          if let obstacle { return .answer(Problem.incomplete(obstacle).response) }
         }
         return .answer(none(try tokens.receiptKeeping(), isScheduleKnown: !keys.isEmpty))
       })

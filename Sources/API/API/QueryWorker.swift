@@ -220,6 +220,20 @@ final class Databases {
     return found
   }
 
+  /// The entries of these keys in the schedule, and the obstacle if it was not complete before and after the look-up.
+  func scheduled(
+    _ keys: some Sequence<ExactText>
+  ) throws(StoreError) -> (found: [ScheduledEntry], obstacle: String?) {
+    let queries = try schedule()
+    let before = try queries.obstacle()
+    var found: [ScheduledEntry] = []
+    for key in keys {
+      if let entry = try queries.scheduled(key: key) { found.append(entry) }
+    }
+    let after = try queries.obstacle()
+    return (found, before ?? after)
+  }
+
   private func scheduleObstacle(_ basis: Query.Basis) throws(StoreError) -> String? {
     basis.contains(.schedule) ? try schedule().obstacle() : nil
   }

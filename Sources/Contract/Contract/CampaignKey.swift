@@ -26,7 +26,7 @@ public struct CampaignKey: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The campaign of a key; nil for other keys.
-  public init?(_ key: some StringProtocol) {
+  public init?(_ key: String) {
     guard key.utf8.starts(with: Self.prefix.utf8) else { return nil }
     let parts = key.utf8.dropFirst(Self.prefix.utf8.count).split(
       separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)

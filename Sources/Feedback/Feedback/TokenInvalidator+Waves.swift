@@ -119,9 +119,10 @@ extension TokenInvalidator {
     now: Int64, _ outcome: inout Outcome, isOwned: (DeviceKey) -> Bool
   ) throws(StoreError) {
     let said = Set(outcome.publications.map(\.device))
-    // Answers that came late, and imports, are as old as an hour: their wave may be over when it begins.
+    // The wave of answers that came late, of imports, and of what waited on the topic while nothing read it, may be over
+    // when it begins. `martlet topics create` has the topic keep answers for a week.
     let invalid = try store.invalidationsInWaves(
-      endedAfter: now - BadTokenWave.day, limit: Self.atOnce)
+      endedAfter: now - 7 * BadTokenWave.day, limit: Self.atOnce)
     for token in invalid where isOwned(token.device) && !said.contains(token.device) {
       let mark = DeviceState.Mark(
         since: token.since, aliveFrom: token.since, reason: token.reason,

@@ -22,16 +22,9 @@ struct DeadLetterScan {
     self.filter = filter
     self.context = context
     topic = names.deadLetters
-    do {
-      let known = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
-      guard let count = known[topic] else {
-        throw ServiceFailure("there is no topic \(topic); check the topic prefix")
-      }
-      let all = (0..<Int32(count)).map { TopicPartition(topic: names.deadLetters, partition: $0) }
-      marks = try cluster.admin.watermarks(all, timeoutMilliseconds: 10_000)
-    } catch {
-      throw ServiceFailure(error)
-    }
+    let count = try cluster.demand(topic, "check the topic prefix")
+    let all = (0..<Int32(count)).map { TopicPartition(topic: names.deadLetters, partition: $0) }
+    marks = try orFail { try cluster.admin.watermarks(all, timeoutMilliseconds: 10_000) }
   }
 
   /// The number of offsets in that range.

@@ -26,7 +26,8 @@ final class ReplayProducer {
     self.context = context
     do {
       producer = try TaggedProducer(cluster.configuration)
-      let known = Set(try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000).keys)
+      let listing = try cluster.admin.topicListing(naming: topics, timeoutMilliseconds: 10_000)
+      let known = Set(listing.sizes.keys)
       self.known = known
       watch = WriteWatch(cluster, topics.filter { known.contains($0) })
     } catch {

@@ -28,15 +28,17 @@ extension TokenStore {
   /// - Parameters:
   ///   - from: the beginning of the only one that is meant; nil for all.
   ///   - actor: who decides, for the list of waves.
+  /// - Returns: how many there were.
+  @discardableResult
   public func decide(
     _ app: String, _ environment: Environment, from: Int64? = nil,
     _ decision: BadTokenWave.Decision, by actor: String
-  ) throws(StoreError) {
+  ) throws(StoreError) -> Int {
     let decide = waves.decide
     decide.bindAll(app, environment.description)
     decide.bind(3, from)
     decide.bindAll(from: 4, decision.verdict.rawValue, decision.at, actor)
-    try decide.run()
+    return try decide.count()
   }
 
   /// The number of devices of an app that were called invalid after a time and until another, counted up to `limit`: those
@@ -181,6 +183,7 @@ struct WaveStatements {
       """
       UPDATE waves SET verdict = ?4, decided_at = ?5, decided_by = ?6
       WHERE app = ?1 AND environment = ?2 AND verdict IS NULL AND from_time = coalesce(?3, from_time)
+      RETURNING 1
       """)
     invalidations = try database.prepare(
       """

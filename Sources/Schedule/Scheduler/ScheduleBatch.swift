@@ -114,9 +114,9 @@ extension ScheduleJob {
   ) throws(RecordError) {
     self.source = source
     self.offset = offset
-    guard let key = String(validating: recordKey, as: UTF8.self)?.exact,
-      ScheduleKey(key) != nil || CampaignKey(key.text) != nil
-    else {
+    let keyText = String(validating: recordKey, as: UTF8.self)
+    let isCampaign = keyText.flatMap { CampaignKey($0) } != nil
+    guard let key = keyText?.exact, isCampaign || ScheduleKey(key) != nil else {
       throw RecordError(
         record: "schedule", field: "key",
         problem: "is neither <app>:<environment>:<id> nor campaign:<name>:<app>:<environment>")
@@ -135,7 +135,7 @@ extension ScheduleJob {
     }
     value = text
     let identity = ScheduleRow.identity(of: content)
-    if CampaignKey(key.text) != nil {
+    if isCampaign {
       let revision = try CampaignRecord.revision(content, key: key.text, topics)
       change = .value(.campaign(revision: revision), identity: identity)
       return

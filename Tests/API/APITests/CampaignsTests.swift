@@ -2,6 +2,7 @@
 import APNS
 import Bytes
 import Contract
+import EmbeddedKafka
 import EventLoop
 import Identity
 import JSON
@@ -143,6 +144,16 @@ import Testing
     #expect(try eventually { try change("POST", "/resume") == 409 })
     #expect(try change("POST", "/pause") == 409)
     #expect(try change("DELETE", "") == 202)
+  }
+
+  @Test func `requests of removed keys end, also where Kafka refuses the record at first`() throws {
+    let fixture = try APIFixture(embedded: true)
+    // In its batch, and alone.
+    fixture.kafka.broker?.inject([.invalidRecord, .invalidRecord], into: .produce)
+    let left = #"[{"name":"all","sha256":"\#(APIFixture.digest("all"))","apps":["*"]}]"#
+    try Files.replace(fixture.folder.file("keys"), left)
+    let keys = try Self.records(fixture, "controls", 4).compactMap(\.key)
+    #expect(keys.sorted() == ["operator", "pacer", "shop", "slow"].map { "holder:key \($0)" })
   }
 
   @Test func `a campaign that a host whose clock is ahead has started can be cancelled`() throws {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Identity
 import ServiceKit
 import Store
 import TestSupport
@@ -23,5 +24,22 @@ import Testing
       return .unfinished(Self.more)
     }
     if case .unfinished = part { Issue.record("the schedule is incomplete") }
+  }
+
+  @Test func `what a schedule lacks that is completed while it is read may be in it`() throws {
+    let folder = TemporaryFolder()
+    let location = folder.file("d.db")
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    try store.startOver(1)
+    let context = try ServiceContext.test()
+    let databases = Databases(location, location, StoredInHand("schedule", context))
+    let keys = [ExactText("a:production:1")]
+    let completing = keys.lazy.map { (key: ExactText) -> ExactText in
+      _ = try? store.setComplete(1)
+      return key
+    }
+    let early = try databases.scheduled(completing)
+    #expect(early.found.isEmpty && early.obstacle != nil)
+    #expect(try databases.scheduled(keys).obstacle == nil)
   }
 }

@@ -24,7 +24,7 @@ private enum ChaosProgram {
   @Test(arguments: [
     "kill-sender", "kill-ingest", "kill-signer-feedback", "clean-restart", "broker-outage",
     "rebalance-storm", "poison", "feedback-hosts", "gateway-faults", "gateway-outage",
-    "backlog-kill", "hostile-records",
+    "backlog-kill", "hostile-records", "dead-addresses", "foreign-answers",
   ])
   func `nothing is lost, and no more arrives twice than the scenario's bound`(
     _ name: String

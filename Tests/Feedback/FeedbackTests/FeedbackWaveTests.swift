@@ -109,17 +109,20 @@ import Testing
     #expect(try deadCount(invalidator, 1...600) == 1)
   }
 
-  @Test func `a trickle that is above the norm of a day is a wave, and what it killed lives again`()
-    throws
-  {
+  /// - Parameter days: how long the answers wait on their topic.
+  @Test(arguments: [0, 5])
+  func `a trickle that is above the norm of a day is a wave, and what it killed lives again`(
+    days: Int64
+  ) throws {
     let invalidator = try invalidator(.sqlite)
     try register(invalidator, 1...1_000, at: Self.first - Self.day)
     var alarms: [BadTokenAlarm] = []
     for hour in 0..<10 {
       let time = Self.first + Int64(hour) * Self.hour
       let numbers = (hour * 60 + 1)...(hour * 60 + 60)
-      alarms += try turn(invalidator, invalid(numbers, at: time), now: time + 60_000).alarms
-      try turn(invalidator, now: time + 60_000)
+      let now = time + days * Self.day + 60_000
+      alarms += try turn(invalidator, invalid(numbers, at: time), now: now).alarms
+      try turn(invalidator, now: now)
     }
     #expect(alarms.count == 1 && alarms.first?.span == "a day")
     #expect(try deadCount(invalidator, 1...600) == 0)

@@ -120,6 +120,20 @@ import Testing
     #expect(try outcome(["--user", "ann"], [delivered, expired, two]).hasPrefix("expired "))
   }
 
+  @Test func `at the time limit what is known is said`() {
+    func problem(_ failure: String?, ended: Int) -> String? {
+      OutcomeWait.problem(failure, ended: ended, of: 2, "id-1")
+    }
+    #expect(
+      problem(nil, ended: 0)
+        == "no outcome within 30s; it may still come: martlet trace id-1")
+    #expect(problem(nil, ended: 1)?.hasPrefix("no further outcome within 30s; ") == true)
+    #expect(
+      problem("expired", ended: 1)?.hasPrefix("expired; no further outcome within 30s; ") == true)
+    #expect(problem("expired", ended: 2) == "expired")
+    #expect(problem(nil, ended: 2) == nil)
+  }
+
   @Test func `a push that ingest or a sender does again counts once, by its outcome`() throws {
     func of(_ device: Int, _ outcome: String) -> String {
       #""outcome":"\#(outcome)","apns_id":"00000000-0000-4000-8000-00000000000\#(device)""#

@@ -256,6 +256,14 @@ import Testing
     #expect(TokensListCommand.signOfLife(DeviceState(presence: .removed(at: 1)), now: 2).isEmpty)
   }
 
+  @Test func `only the waves that were still undecided are said to be decided`() throws {
+    let subject = "2 waves of a.b, production, with 9 held tokens"
+    #expect(try TokensWavesCommand.decided(2, of: 2, subject) == subject)
+    let some = try TokensWavesCommand.decided(1, of: 2, subject)
+    #expect(some.hasPrefix("1 of \(subject); the others were decided meanwhile"))
+    #expect(throws: ServiceFailure.self) { try TokensWavesCommand.decided(0, of: 2, subject) }
+  }
+
   @Test func `a token is shown with its details and its history`() {
     var state = DeviceState()
     state.apply(.registered(at: 1_000), DeviceDetails(user: "ann"))

@@ -103,7 +103,10 @@ import Testing
     #expect(try store.removeSuspicions(before: 100, limit: 10) == 1)
     #expect(try store.suspicion(device("bb")) != nil)
     #expect(try store.suspicion(device("cc")) != nil)
-    try store.decide("a", .production, BadTokenWave.Decision(.rejected, at: 150), by: "x")
+    for undecided in [1, 0] {
+      let decision = BadTokenWave.Decision(.rejected, at: 150)
+      #expect(try store.decide("a", .production, decision, by: "x") == undecided)
+    }
     #expect(try store.removeSuspicions(before: 100, limit: 10) == 0)
     #expect(try store.removeSuspicions(before: 151, limit: 10) == 2)
   }

@@ -59,8 +59,6 @@ enum GatewayReply: Sendable {
     .answer(Answer(status: status, body: body, identifier: ""))
   }
 
-  static let unavailable = GatewayReply.refused(503, "ServiceUnavailable", after: 2)
-
   static func answer(_ status: Int, _ body: String = "") -> GatewayReply {
     .answer(Answer(status: status, body: body))
   }

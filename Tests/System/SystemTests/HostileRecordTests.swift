@@ -160,7 +160,7 @@ import Testing
         }
       }, until: { good.count == count })
     #expect(isDone, "\(good.count) of \(count)")
-    try awaitFeedback(rig)
+    try awaitReaders(rig)
     try expectAlive(rig, url)
     rig.stop()
   }
@@ -204,16 +204,20 @@ import Testing
     return try #require(api.url(of: APILog.listening), "\(api.output)")
   }
 
-  /// Nothing of feedback's is behind the receipts.
-  private func awaitFeedback(_ rig: PipelineRig) throws {
+  /// Waits for what is not behind the receipts.
+  private func awaitReaders(_ rig: PipelineRig) throws {
     let admin = try KafkaAdmin(rig.configuration)
     defer { admin.close() }
-    for topic in [rig.names.feedback, rig.names.devices] {
+    let readers: [(topic: String, group: ReaderGroup)] = [
+      (rig.names.feedback, .feedback), (rig.names.devices, .feedback),
+      (rig.names.schedule, .scheduler), (rig.names.tokenRequests, .signer),
+    ]
+    for (topic, group) in readers {
       let count = try admin.partitionCounts(timeoutMilliseconds: 30_000)[topic] ?? 0
       let partitions = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }
       let end = try admin.watermarks(partitions, timeoutMilliseconds: 30_000)
         .reduce(0) { $0 + Int($1.high) }
-      try expectEventually { try rig.committed(topic, by: .feedback) >= end }
+      try expectEventually { try rig.committed(topic, by: group) >= end }
     }
   }
 

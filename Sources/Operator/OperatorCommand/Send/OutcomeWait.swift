@@ -63,13 +63,27 @@ struct OutcomeWait {
       }
       batch.release()
     }
-    if context.signals.isStopping { throw context.signals.interrupted("\(push.id) is requested") }
-    guard ended >= expected else {
-      throw ServiceFailure(
-        "no outcome within \(Self.patience / 1_000)s; it may still come: martlet trace \(push.id)")
+    let isStopping = context.signals.isStopping
+    for line in failures.dropLast(isStopping ? 0 : 1) { StandardOutput.line(line) }
+    if isStopping { throw context.signals.interrupted("\(push.id) is requested") }
+    if let problem = Self.problem(failures.last, ended: ended, of: expected, push.id) {
+      throw ServiceFailure(problem)
     }
-    for line in failures.dropLast() { StandardOutput.line(line) }
-    if let last = failures.last { throw ServiceFailure(last) }
+  }
+
+  /// The reason why not everything was delivered, if so.
+  ///
+  /// - Parameters:
+  ///   - failure: the last outcome that is not `delivered`.
+  ///   - ended: the number of known outcomes.
+  static func problem(
+    _ failure: String?, ended: Int, of expected: Int, _ id: String
+  ) -> String? {
+    guard ended < expected else { return failure }
+    let missing =
+      "no \(ended == 0 ? "" : "further ")outcome within \(patience / 1_000)s;"
+      + " it may still come: martlet trace \(id)"
+    return [failure, missing].compactMap { $0 }.joined(separator: "; ")
   }
 
   private func receipts(in value: UnsafeRawBufferPointer) -> [Receipt] {

@@ -82,23 +82,37 @@ enum TokensWavesCommand: Command {
     let subject =
       "\(waves.count) wave\(waves.count == 1 ? "" : "s") of \(app), \(environment), with \(held) held tokens"
     if !settings.isConfirmed { try Confirmation.ask("\(deed) \(subject)") }
-    try write(verdict, waves, settings.selection.database)
-    Audit.note("tokens \(deed)", subject, context)
-    StandardOutput.line("\(verdict.rawValue) \(subject)")
+    let count = try write(verdict, waves, settings.selection.database)
+    let result = try decided(count, of: waves.count, subject)
+    Audit.note("tokens \(deed)", result, context)
+    StandardOutput.line("\(verdict.rawValue) \(result)")
   }
 
+  /// What was decided: martlet-feedback may have decided some while the question stood.
+  static func decided(
+    _ count: Int, of waves: Int, _ subject: String
+  ) throws(ServiceFailure) -> String {
+    guard count < waves else { return subject }
+    let others = "decided meanwhile; martlet tokens waves lists all"
+    guard count > 0 else { throw ServiceFailure("nothing is left of \(subject): \(others)") }
+    return "\(count) of \(subject); the others were \(others)"
+  }
+
+  /// - Returns: how many waves were still undecided.
   private static func write(
     _ verdict: BadTokenWave.Verdict, _ waves: [HeldWave], _ database: String
-  ) throws(ServiceFailure) {
+  ) throws(ServiceFailure) -> Int {
     let now = WallClock.milliseconds()
-    try orFail {
+    return try orFail {
       let store = try TokenStore(database, now: now, busyTimeout: 10_000)
-      try store.transaction { () throws(StoreError) in
+      return try store.transaction { () throws(StoreError) -> Int in
+        var count = 0
         for wave in waves {
-          try store.decide(
+          count += try store.decide(
             wave.app, wave.environment, from: wave.wave.from, .init(verdict, at: now),
             by: Audit.actor)
         }
+        return count
       }
     }
   }
