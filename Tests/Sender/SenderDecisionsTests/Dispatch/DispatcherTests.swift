@@ -363,6 +363,7 @@ import Testing
         dispatcher.accepted(slot)
         left.remove(slot)
       }
+      dispatcher.handle(.touched(limit: 10), of: Self.first)
     }
     #expect(left.isEmpty)
     for (now, isKept) in [(30_000, true), (62_000, false)] as [(UInt64, Bool)] {
