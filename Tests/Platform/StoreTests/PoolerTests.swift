@@ -85,8 +85,8 @@ import Testing
     for _ in 0..<4 {
       _ = try raw.numbers(
         """
-        SELECT 1 FROM set_config('default_transaction_read_only', 'on', false),
-          set_config('default_transaction_isolation', 'serializable', false)
+        SELECT 1 FROM set_config('default_transaction_read_only', 'on', false) AS one,
+          set_config('default_transaction_isolation', 'serializable', false) AS two
         """)
     }
     try apply(store, 0..<10)
