@@ -115,7 +115,7 @@ import Testing
     let ingest = try BuiltProgram.start(
       "martlet-ingest",
       // It stands still for as long as kcat takes, and must not lose its place: it would do some of it again.
-      ["--kafka", kafka, "--kafka.consumer.session.timeout.ms", "120000"], in: folder)
+      ["--kafka", kafka, "--kafka.consumer.session.timeout.ms", "60000"], in: folder)
     try #require(
       ingest.prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: 60_000),
       "\(ingest.output)")
