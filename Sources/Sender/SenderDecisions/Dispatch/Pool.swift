@@ -94,6 +94,11 @@ struct Pool: Sendable {
     guard isQuiet, queue.reserved + heldForConnection.ring.count > Self.fewPushes,
       now >= connectionSet.health.lastActivity + Self.crowdMemory
     else { return }
+    releaseLines()
+  }
+
+  /// Gives the memory of its lines back, which are empty.
+  private mutating func releaseLines() {
     queue.releaseMemory()
     heldForConnection = SlotQueue()
   }
@@ -186,10 +191,7 @@ struct Pool: Sendable {
   /// Nothing is left of it but its number, which no other pool gets: what it has in memory goes, its token as well.
   mutating func remove() {
     isRemoved = true
-    if isIdle {
-      queue.releaseMemory()
-      heldForConnection = SlotQueue()
-    }
+    if isIdle { releaseLines() }
     connectionSet.releaseMemory()
   }
 
