@@ -578,7 +578,7 @@ def api(options):
         rig.sender()
         port, status = free_port(), f"127.0.0.1:{free_port()}"
         process = rig.api("--http", status, port=port)
-        wait_until(lambda: answers(f"http://{status}/healthz"), process, "is not healthy")
+        wait_until(lambda: answers(f"http://{status}/readyz"), process, "is not ready")
         line = json.dumps({
             "app": "com.example.app", "token": TOKEN, "payload": json.loads((rig.folder / "body.json").read_text())})
         headers = {"Authorization": "Bearer benchmark", "Content-Type": "application/x-ndjson"}
