@@ -117,8 +117,9 @@ struct SharedLookUps {
     of host: String, port: UInt16, seed: UInt64,
     lookUp: () -> Result<[SocketAddress], ResolutionFailure>
   ) -> Result<[SocketAddress], ResolutionFailure> {
-    let result = results["\(port) \(host)"] ?? lookUp()
-    results["\(port) \(host)"] = result
+    let key = "\(port) \(host)"
+    let result = results[key] ?? lookUp()
+    results[key] = result
     var random = SeededGenerator(seed: seed)
     return result.map { $0.shuffled(using: &random) }
   }
