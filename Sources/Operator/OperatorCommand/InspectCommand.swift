@@ -88,6 +88,7 @@ enum InspectCommand: Command {
     var lines = ByteBuffer(capacity: 1 << 20)
     var shown = 0
     while !context.signals.isStopping {
+      if settings.follows { tail.followPartitions() }
       // Fetched records are shown at once; it waits only if there are none.
       let taken = tail.poll(into: &batch, timeoutMilliseconds: 0)
       let count = taken > 0 ? taken : tail.poll(into: &batch, upTo: 1, timeoutMilliseconds: 100)

@@ -17,9 +17,13 @@ public final class KafkaTail {
 
   public var topic: String { reader.topic }
   public var partitions: Int { reader.partitions }
+  /// Between two questions for added partitions, in milliseconds.
+  private static let lookInterval: UInt64 = 5_000
+
   private let reader: LogReader
   private var progress = ReadProgress()
   private var unfinished: Set<Int32>
+  private var nextLook: UInt64 = 0
 
   /// The number of offsets skipped: records that were deleted before they were read. (Compacted and transactional
   /// topics have gaps anyway.)
@@ -74,6 +78,22 @@ public final class KafkaTail {
     for index in before..<batch.count { note(batch.records[index]) }
     reader.clean(&batch, from: before)
     return batch.count
+  }
+
+  /// Also reads the partitions that were added to the topic meanwhile, each from its first record. Asks the cluster with
+  /// the first call and then every five seconds; a question without an answer is asked again.
+  public func followPartitions(timeoutMilliseconds: Int32 = 1_000) {
+    let now = MonotonicClock.milliseconds()
+    guard now >= nextLook else { return }
+    nextLook = now + Self.lookInterval
+    let known = Int32(partitions)
+    do throws(KafkaError) {
+      try reader.startAdded(timeoutMilliseconds: timeoutMilliseconds)
+    } catch { reader.lastError = error }
+    for partition in known..<Int32(partitions) {
+      unfinished.insert(partition)
+      progress.begin(at: 0)
+    }
   }
 
   private func note(_ record: KafkaRecord) {

@@ -6,7 +6,8 @@ internal import EventLoop
 /// Records, partition ends and errors arrive on one queue. Owned by one thread.
 final class LogReader {
   let topic: String
-  let partitions: Int
+  /// The number of partitions that are read.
+  private(set) var partitions: Int
   /// The last error; reading continues by itself.
   var lastError: KafkaError?
   private let client: KafkaClient
@@ -60,6 +61,16 @@ final class LogReader {
     guard !isClosed else { return }
     guard rd_kafka_consume_start_queue(handle, partition, offset, queue) == 0 else {
       throw KafkaError(rd_kafka_last_error(), "cannot read \(topic)/\(partition)")
+    }
+  }
+
+  /// Asks whether the topic has more partitions by now, and starts reading each of them at its first record.
+  func startAdded(timeoutMilliseconds: Int32) throws(KafkaError) {
+    guard !isClosed else { return }
+    let count = try partitionCount(client.raw, handle, timeoutMilliseconds: timeoutMilliseconds)
+    while partitions < count {
+      try start(Int32(partitions), at: Int64(RD_KAFKA_OFFSET_BEGINNING))
+      partitions += 1
     }
   }
 

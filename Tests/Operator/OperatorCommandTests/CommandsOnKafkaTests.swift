@@ -330,6 +330,29 @@ import Testing
     #expect(try shown([], accepts: false).lines <= 15)
   }
 
+  @Test func `following goes on to partitions that are added`() throws {
+    let fixture = try KafkaFixture(topics: [("receipts", 1)], embedded: true)
+    let topic = fixture.name("receipts")
+    let tail = try KafkaTail(fixture.configuration, topic: topic, from: .end)
+    defer { tail.close() }
+    try fixture.broker?.grow(topic: topic, to: 4)
+    let producer = try KafkaProducer(fixture.configuration)
+    defer { producer.close() }
+    let handle = try producer.topic(named: topic)
+    for number in 0..<20 {
+      try fixture.produce(producer, handle, key: "\(number)", value: #"{"a":1}"#)
+    }
+    let values = try InspectCommand.values([
+      "receipts", "--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap,
+      "--from", "end", "--limit", "20",
+    ])
+    // It ends by its limit: with the last of them.
+    let lines = InspectCommand.show(
+      tail, try InspectCommand.settings(values), try InspectCommand.context(["x"])
+    ) { _ in true }
+    #expect(lines == 20 && tail.partitions == 4)
+  }
+
   @Test func `raw shows device tokens`() throws {
     let lines = try shown("requests", key: token, value: #"{"token":"\#(token)"}"#, isRaw: true)
     #expect(lines == [#"key=\#(token) {"token":"\#(token)"}"#])

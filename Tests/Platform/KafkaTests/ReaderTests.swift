@@ -98,6 +98,27 @@ import Testing
     tail.close()
   }
 
+  @Test func `a tail from the end reads partitions that are added from their start`() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)], embedded: true)
+    let topic = fixture.name("numbers")
+    let tail = try KafkaTail(fixture.configuration, topic: topic, from: .end)
+    defer { tail.close() }
+    try fixture.broker?.grow(topic: topic, to: 3)
+    // What comes before the tail knows of them.
+    try produceNumbers(fixture, topic, 100)
+    var batch = KafkaBatch(capacity: 100)
+    var seen: [Int32: Int] = [:]
+    expectEventually {
+      tail.followPartitions()
+      _ = tail.poll(into: &batch, timeoutMilliseconds: 20)
+      for index in 0..<batch.count { seen[batch[index].partition, default: 0] += 1 }
+      batch.release()
+      return seen.values.reduce(0, +) >= 100 && tail.isCaughtUp
+    }
+    #expect(seen.count == 3 && seen.values.reduce(0, +) == 100)
+    #expect(tail.partitions == 3 && tail.missed == 0)
+  }
+
   @Test func `what the broker dropped before it was read is counted`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)], embedded: true)
     let topic = fixture.name("numbers")

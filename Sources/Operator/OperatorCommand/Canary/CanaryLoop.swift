@@ -11,15 +11,13 @@ import ServiceKit
 /// Sends the canaries' requests and reads all receipts for theirs, on one thread.
 final class CanaryLoop {
   private let settings: CanaryCommand.Settings
-  private let configuration: KafkaConfiguration
   private let context: ServiceContext
   private let telemetry: CanaryTelemetry
   private let loop: ServiceLoop
   /// The producer, with each request's id as tag.
   private let producer: TaggedProducer<String>
   private let topic: KafkaTopic
-  private let admin: KafkaAdmin
-  private var tail: KafkaTail
+  private let tail: KafkaTail
   private var batch = KafkaBatch(capacity: 500)
   private let parser = JSONParser()
   private var watches: [CanaryWatch]
@@ -33,7 +31,6 @@ final class CanaryLoop {
     _ context: ServiceContext
   ) throws {
     self.settings = settings
-    self.configuration = configuration
     self.context = context
     telemetry = CanaryTelemetry(settings.canaries)
     context.counters.add(metrics: telemetry)
@@ -41,7 +38,6 @@ final class CanaryLoop {
     let wakeup = loop.wakeup
     producer = try TaggedProducer(configuration, wakeup: wakeup)
     topic = try producer.topic(settings.cluster.names.requests)
-    admin = try KafkaAdmin(configuration)
     tail = try KafkaTail(
       configuration, topic: settings.cluster.names.receipts, from: .end, wakeup: wakeup)
     let now = MonotonicClock.milliseconds()
@@ -60,12 +56,12 @@ final class CanaryLoop {
     defer {
       batch.release()
       tail.close()
-      admin.close()
       producer.close()
     }
     while !context.signals.isStopping {
       let now = loop.beat()
       readAcknowledgements()
+      tail.followPartitions()
       readReceipts()
       for index in watches.indices {
         let id = watches[index].pendingID
@@ -147,20 +143,6 @@ final class CanaryLoop {
           "app": labels[0], "environment": labels[1], "target": labels[2], "id": id ?? "",
           "result": failure.rawValue, "reason": reason ?? "",
         ])
-      if failure == .noReceipt { followPartitions() }
     }
-  }
-
-  /// Also reads partitions that were added since the start, which may hold receipts.
-  private func followPartitions() {
-    let name = settings.cluster.names.receipts
-    guard let size = try? admin.topicSize(name, timeoutMilliseconds: 1_000),
-      size.partitions != tail.partitions
-    else { return }
-    let wider = try? KafkaTail(
-      configuration, topic: name, from: .end, wakeup: loop.wakeup, timeoutMilliseconds: 2_000)
-    guard let wider else { return }
-    tail.close()
-    tail = wider
   }
 }
