@@ -119,6 +119,9 @@ final class DeviceTables {
   /// - Parameter isPublishing: more is on its way, and nothing is judged before it is there.
   /// - Returns: true when there is more to read at once.
   func turn(isPublishing: Bool) throws -> Bool {
+    for ended in errors.drainEnded(now: MonotonicClock.milliseconds()) {
+      log(ServiceKitLog.errorEnded, ["error": ended.text, "left_out": "\(ended.more)"])
+    }
     guard patience.isOver else { return false }
     var hasMore = false
     do throws(StoreError) {
@@ -208,7 +211,6 @@ final class DeviceTables {
   /// Every topic's client tells of a broker that is down.
   private func tell(_ error: KafkaError) {
     let now = MonotonicClock.milliseconds()
-    _ = errors.drainEnded(now: now)
     guard let more = errors.admit("\(error)", now: now) else { return }
     log(FeedbackLog.topicNotRead, ["error": "\(error)", "left_out": "\(more)"])
   }

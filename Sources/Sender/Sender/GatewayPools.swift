@@ -16,7 +16,7 @@ final class GatewayPools {
   private let poller: Poller
   private let resolver: Resolver
   private let resolutions: Mailbox<Resolution>
-  private var repeated = RepeatedMessages()
+  private var reports = GatewayReports()
   private let scratch = ConnectionScratch()
   private(set) var access: GatewayAccess
   private var pools: [GatewayPool?] = []
@@ -154,12 +154,16 @@ final class GatewayPools {
     _ event: SenderLog, of gateway: String, error: String = "", _ fields: [LogEvent.Field]
   ) {
     let now = MonotonicClock.milliseconds()
-    _ = repeated.drainEnded(now: now)
-    guard let more = repeated.admit("\(event): \(gateway): \(error)", now: now) else { return }
-    var fields = fields
-    if !error.isEmpty { fields.append(("error", .text(error))) }
-    if more > 0 { fields.append(("left_out", .number(more))) }
-    log(event, fields)
+    if let fields = reports.admit(event, of: gateway, error: error, fields, now: now) {
+      log(event, fields)
+    }
+  }
+
+  /// Logs what is not reported any more, now and then.
+  ///
+  /// - Parameter now: monotonic milliseconds.
+  func upkeep(now: UInt64) {
+    for fields in reports.drainEnded(now: now) { log(SenderLog.errorEnded, fields) }
   }
 
   // MARK: Connections

@@ -127,6 +127,7 @@ final class SenderLoop {
     if dispatcher.upkeep() {
       perform()
       publisher.upkeep()
+      gateways.upkeep(now: dispatcher.now)
       publishStatus()
     }
     publishCounts()

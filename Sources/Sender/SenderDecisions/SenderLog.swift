@@ -57,6 +57,7 @@ public enum SenderLog: String, LogTable {
   case connectionLost = "connection lost"
   case notConnected = "cannot connect"
   case connectionCutIdle = "connection cut while idle"
+  case errorEnded = "an error of connections does not recur any more"
   case fewOpenFiles = "the limit of open files allows fewer connections than max-connections-total"
   case appleRootMissing =
     "Apple's root is not among the trusted authorities; connections to APNs will fail"
@@ -78,7 +79,7 @@ public enum SenderLog: String, LogTable {
       .warning
     case .credentialDrains, .certificatesReloaded, .pace, .cancelled, .paused, .resumed,
       .tokenKeyReloaded, .credentialWithdrawn, .everyTokenValid, .goAway, .connectionCutIdle,
-      .windowsRebuilt:
+      .errorEnded, .windowsRebuilt:
       .info
     case .connected: .debug
     }
