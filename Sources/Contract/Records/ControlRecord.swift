@@ -27,6 +27,10 @@ public enum ControlRecord {
     )
   }
 
+  /// The header of a tombstone that removes the control of an earlier campaign: the start of the campaign that has the name
+  /// now, in milliseconds since the epoch. A control since then stays in effect although it stands before the tombstone.
+  public static let beforeHeader = "before"
+
   /// The prefix of the key of a record about an API key; its holder, in the form of `APIKey.actor`, follows.
   public static let holderPrefix = "holder:"
 

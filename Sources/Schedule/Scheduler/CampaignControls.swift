@@ -14,6 +14,8 @@ struct CampaignControls {
   /// The name of the lane in which ingest sends a campaign whose request names none.
   private let defaultLane: String
   private var controls: [CampaignKey: (control: CampaignControl, at: Int64)] = [:]
+  /// Campaigns whose control stands before the removal of an earlier campaign's, written in the same moment.
+  private var overtaken: Set<CampaignKey> = []
   /// A nil pace was cleared.
   private var paces: [PaceSubject: PaceRate?] = [:]
   private var room = PaceRoom()
@@ -29,10 +31,14 @@ struct CampaignControls {
   /// Forgets everything; the topic is read again.
   mutating func forget() {
     (controls, paces, room, ended) = ([:], [:], PaceRoom(), [:])
+    overtaken = []
     revision += 1
   }
 
-  mutating func note(_ key: String, _ value: UnsafeRawBufferPointer?) {
+  /// Notes a record.
+  ///
+  /// - Parameter before: what its header of this name says (`ControlRecord.beforeHeader`).
+  mutating func note(_ key: String, _ value: UnsafeRawBufferPointer?, before: Int64? = nil) {
     revision += 1
     if key.hasPrefix(ControlRecord.holderPrefix) { return note(holder: key, value) }
     if let subject = PaceSubject(key: key) {
@@ -40,6 +46,11 @@ struct CampaignControls {
     }
     guard let campaign = CampaignKey(key), controls[campaign] != nil || controls.count < Self.most
     else { return }
+    if value == nil, let before, let known = controls[campaign], known.at >= before {
+      overtaken.insert(campaign)
+      return
+    }
+    overtaken.remove(campaign)
     controls[campaign] = value.flatMap { ControlRecord.campaign($0) }
   }
 
@@ -80,6 +91,9 @@ struct CampaignControls {
   func isStale(for campaign: CampaignRecord) -> Bool {
     controls[campaign.key].map { $0.at < campaign.at } ?? false
   }
+
+  /// Whether a campaign's control has to be written again, because other readers took its removal for a later one.
+  func isOvertaken(_ campaign: CampaignKey) -> Bool { overtaken.contains(campaign) }
 
   /// Whether the topic has a control of this campaign or another one of its name.
   func has(_ campaign: CampaignKey) -> Bool { controls[campaign] != nil }

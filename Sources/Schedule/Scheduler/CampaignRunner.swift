@@ -177,13 +177,22 @@ final class CampaignRunner {
     return hasActed
   }
 
-  /// Makes senders end the pushes of a stopped or cancelled campaign, and removes the control of an earlier campaign of
-  /// the same name.
+  /// Makes senders end the pushes of a stopped or cancelled campaign, removes the control of an earlier campaign of the
+  /// same name, and writes one again that stands before such a removal.
   ///
   /// - Returns: false when the producer's queue is full.
   private func control(_ run: CampaignRun, _ now: Int64) -> Bool {
     guard !isDraining, !run.isControlled, !run.isForgotten else { return true }
     let asked = controlRecords.control(of: run.record)
+    if let asked, controlRecords.isOvertaken(run.record.key) {
+      let isCancelled = asked.cancelledBy != nil
+      let author = run.record.author(
+        now: now, by: asked.cancelledBy ?? "\(SchedulerService.name)",
+        reason: "written again behind the removal of an earlier campaign's control")
+      let member = JSONObject.Member(
+        key: isCancelled ? "cancelled" : "paused", value: .bool(isCancelled || asked.isPaused))
+      return writer.control(ControlRecord.value(member, by: author), of: run)
+    }
     let progress = run.machine.progress
     if progress.state == .stopped || progress.state == .cancelled, asked?.cancelledBy == nil {
       let author = run.record.author(
@@ -192,7 +201,7 @@ final class CampaignRunner {
         ControlRecord.value(.init(key: "cancelled", value: .bool(true)), by: author), of: run)
     }
     guard controlRecords.isStale(for: run.record) else { return true }
-    return writer.control(nil, of: run)
+    return writer.removeStaleControl(of: run)
   }
 
   /// Reports the current state of each campaign on `/metrics`, once per second: the records are a few seconds behind.
@@ -214,10 +223,15 @@ final class CampaignRunner {
   }
 
   private func readControls(_ controls: FollowedTopic) {
-    controls.followEntries(
+    controls.follow(
       forget: { controlRecords.forget() },
-      { key, value in
-        controlRecords.note(key, value)
+      { record in
+        let key = String(decoding: record.key, as: UTF8.self)
+        let isTombstone = record.value.baseAddress == nil
+        let before = isTombstone ? record.header(named: ControlRecord.beforeHeader) : nil
+        controlRecords.note(
+          key, isTombstone ? nil : record.value,
+          before: before.flatMap { Int64(String(decoding: $0, as: UTF8.self)) })
         if let campaign = CampaignKey(key) { runs[campaign]?.isControlled = false }
       })
   }

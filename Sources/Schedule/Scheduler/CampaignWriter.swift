@@ -40,9 +40,14 @@ final class CampaignWriter {
   }
 
   /// The control of the campaign's pushes; nil removes it.
-  func control(_ value: [UInt8]?, of run: CampaignRun) -> Bool {
-    run.isControlled = write(controls, "\(run.record.key)", value, of: run, .control)
+  func control(_ value: [UInt8]?, _ headers: [KafkaHeader] = [], of run: CampaignRun) -> Bool {
+    run.isControlled = write(controls, "\(run.record.key)", value, headers, of: run, .control)
     return run.isControlled
+  }
+
+  /// The removal of the control of an earlier campaign of this name.
+  func removeStaleControl(of run: CampaignRun) -> Bool {
+    control(nil, [KafkaHeader(ControlRecord.beforeHeader, "\(run.record.at)")], of: run)
   }
 
   /// The removal of the campaign's record.

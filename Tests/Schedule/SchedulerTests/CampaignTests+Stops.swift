@@ -92,4 +92,46 @@ extension CampaignTests {
     #expect(try Self.shown(database, "first")?.progress.reason == "100 of 101 pushes were rejected")
     #expect(scheduler.stop() == nil)
   }
+
+  /// The scheduler removes the control of an earlier campaign of this name while somebody cancels the new one.
+  @Test func `a cancel that a removal has overtaken is in effect, and is written again`() throws {
+    let (fixture, devices, database) = try Self.filled(100)
+    let scheduler = try fixture.scheduler(database, ["--devices", devices])
+    let campaign = try Self.campaign("sale", more: #","pace":"1/s""#)
+    try fixture.start(campaign)
+    Self.expectProgress(database, "sale") { $0.addressed > 0 }
+    let (topic, key) = (fixture.names.controls, "\(campaign.key)")
+    let before = KafkaHeader(ControlRecord.beforeHeader, "\(campaign.at)")
+    try fixture.produce(topic, key: key, #"{"paused":true,"at":\#(campaign.at),"by":"ann"}"#)
+    try fixture.produce(topic, key: key, nil, headers: [before])
+    Self.expectProgress(database, "sale") { $0.isPaused }
+    func control() throws -> String? {
+      try fixture.readAll(topic).last { $0.key == key }?.value
+    }
+    try expectEventually { try control()?.contains(#""paused":true"#) == true }
+    try fixture.produce(topic, key: key, #"{"cancelled":true,"at":\#(campaign.at),"by":"ann"}"#)
+    try fixture.produce(topic, key: key, nil, headers: [before])
+    Self.expectProgress(database, "sale") { $0.state == .cancelled }
+    try expectEventually { try control()?.contains(#""cancelled":true"#) == true }
+    #expect(try Self.shown(database, "sale")?.progress.reason == "cancelled by ann")
+    #expect(scheduler.stop() == nil)
+  }
+
+  @Test func `a removal is of controls before the campaign, and of all without a time`() throws {
+    let campaign = try Self.campaign("sale")
+    func controls(at: Int64, before: Int64?) -> CampaignControls {
+      var controls = CampaignControls(.standard)
+      let value = Array(#"{"cancelled":true,"at":\#(at),"by":"ann"}"#.utf8)
+      value.withUnsafeBytes { controls.note("\(campaign.key)", $0) }
+      controls.note("\(campaign.key)", nil, before: before)
+      return controls
+    }
+    let kept = controls(at: campaign.at, before: campaign.at)
+    #expect(kept.control(of: campaign)?.cancelledBy == "ann" && kept.isOvertaken(campaign.key))
+    for gone in [
+      controls(at: campaign.at - 1, before: campaign.at), controls(at: campaign.at, before: nil),
+    ] {
+      #expect(!gone.has(campaign.key) && !gone.isOvertaken(campaign.key))
+    }
+  }
 }
