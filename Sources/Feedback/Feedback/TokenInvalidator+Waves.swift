@@ -141,7 +141,9 @@ extension TokenInvalidator {
     now: Int64, _ outcome: inout Outcome, isOwned: (DeviceKey) -> Bool
   ) throws(StoreError) {
     let said = Set(outcome.publications.map(\.device))
-    let released = try store.releasedDevices(after: now - BadTokenWave.day, limit: Self.atOnce)
+    let released = try store.releasedDevices(
+      after: releaseClock.start(now: now), limit: Self.atOnce)
+    if released.count < Self.atOnce { releaseClock.noteLook(at: now) }
     for (identity, suspicion) in released where isOwned(identity) && !said.contains(identity) {
       outcome.publications.append(
         Publication(device: identity, record: InvalidTokenRecord(identity, suspicion.mark)))
@@ -180,6 +182,20 @@ final class WaveClock {
     next = now + BadTokenWave.window
     return true
   }
+}
+
+/// Since when waves may have been released whose marks are not published: an operator also decides while feedback or
+/// Kafka is down.
+final class ReleaseClock {
+  /// When all of them were found last; nil in a process that has just begun.
+  private var lookedAt: Int64?
+
+  /// A day before the last look, for what was found then and was not published.
+  func start(now: Int64) -> Int64 {
+    min(lookedAt ?? now - Suspicion.memory, now) - BadTokenWave.day
+  }
+
+  func noteLook(at now: Int64) { lookedAt = now }
 }
 
 /// An app in an environment: what a wave of bad tokens is about.

@@ -41,6 +41,7 @@ struct TokenInvalidator {
   let norms = UnregisteredNorms()
   let invalidationCounts = InvalidationCounts()
   let waveClock = WaveClock()
+  let releaseClock = ReleaseClock()
   /// What a crash in a judgement blames.
   private let hands: RecordsInHand
 

@@ -190,6 +190,28 @@ import Testing
     #expect(later.alarms.isEmpty && later.publications.count == 500)
   }
 
+  @Test(arguments: DatabaseKind.allCases)
+  func `what is released while nothing can be published for days is invalid afterwards`(
+    kind: DatabaseKind
+  ) throws {
+    let invalidator = try invalidator(kind)
+    try register(invalidator, 1...300, at: Self.first - Self.day)
+    try turn(invalidator, invalid(1...300, at: Self.first), now: Self.first)
+    try invalidator.store.decide(
+      "com.example.app", .production, .init(.released, at: Self.first + Self.hour), by: "ann")
+    let outcome = try turn(invalidator, now: Self.first + 3 * Self.day)
+    #expect(outcome.publications.count == 300)
+    #expect(try deadCount(invalidator, 1...300) == 300)
+  }
+
+  @Test func `releases are looked for since a day before the last look, at first since ever`() {
+    let clock = ReleaseClock()
+    #expect(clock.start(now: Self.first) < Self.first - Suspicion.memory)
+    clock.noteLook(at: Self.first)
+    #expect(clock.start(now: Self.first + 5 * Self.day) == Self.first - Self.day)
+    #expect(clock.start(now: Self.first - Self.hour) == Self.first - Self.hour - Self.day)
+  }
+
   @Test func `what an operator rejects is never invalid, and answers of a day more neither`() throws
   {
     let invalidator = try invalidator(.sqlite)
