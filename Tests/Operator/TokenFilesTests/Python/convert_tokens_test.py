@@ -269,6 +269,18 @@ class ConverterTest(unittest.TestCase):
         self.assertEqual(lines, [{"token": "abcd", "tags": ["a" * 200, "c"]}])
         self.assertTrue(errors[0].endswith("left out, as more than 256 bytes: 1 app_version, 1 tags"))
 
+    def test_many_blanks_take_no_time_of_their_square(self):
+        table, blanks = b"CREATE TABLE devices (\n  token text\n);\n", b" " * (2 << 20)
+        last = b"INSERT INTO devices VALUES ('abcd');\n"
+        for literal in [b"", b"SET standard_conforming_strings = on;\n"]:
+            for line in [b"INSERT INTO devices" + blanks + b"x\n", b"INSERT INTO devices VALUES (" + blanks + b"\n"]:
+                status, lines, errors = self.run_script("rpush", data=literal + table + line + last)
+                self.assertEqual([line["token"] for line in lines], ["abcd"], errors)
+        for word, value in [(b"'ab'", "ab"), (b"cd", "cd"), (b"N'ef'", "ef"), (b"N 'ab'", "ab"), (b"c", None)]:
+            parts = [b"INSERT INTO devices", b"(token)", b"VALUES", b"(", word, b")\n"]
+            status, lines, errors = self.run_script("rpush", data=blanks[:99].join(parts))
+            self.assertEqual([line["token"] for line in lines], [value] if value else [], errors)
+
     def test_what_is_not_in_utf_8(self):
         # Two users in Latin-1 are not one whose name has a U+FFFD; what is not kept may be in anything.
         rows = b"\n1\tab\tjos\xe9\tx\n2\tcd\tjos\xe8\tx\n3\tef\tann\t\xff\n\\.\n"
