@@ -31,6 +31,10 @@ public struct DeadLetterCut: Equatable, Sendable {
   /// The most bytes of a key and of a value that are then kept.
   public static let kept = 64 << 10
 
+  /// The most bytes of keys and values that the letters about one record keep: one for each bad token of a request, they
+  /// would have the square of its size.
+  public static let mostOfRecord = 16 << 20
+
   /// The bytes of key and value that are kept.
   public let key: Int
   public let value: Int
@@ -38,10 +42,15 @@ public struct DeadLetterCut: Equatable, Sendable {
   public let remark: String
 
   /// Decides for a record's key and value of these lengths.
-  public init(key: Int, value: Int) {
+  ///
+  /// - Parameter written: the bytes of keys and values that earlier letters about the record have kept.
+  public init(key: Int, value: Int, written: Int = 0) {
     let isTooLong = key + value > Self.longest
-    self.key = isTooLong ? min(key, Self.kept) : key
-    self.value = isTooLong ? min(value, Self.kept) : value
+    let most =
+      written + key + value > Self.mostOfRecord
+      ? DeadLetterHeader.longest : isTooLong ? Self.kept : .max
+    self.key = min(key, most)
+    self.value = min(value, most)
     remark = Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
   }
 

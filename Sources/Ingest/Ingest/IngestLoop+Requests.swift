@@ -47,6 +47,7 @@ extension IngestLoop {
     let admission = member.admit(source, record)
     guard admission != .known else { return }
     counters.add(.requests)
+    letterBytes = 0
     traceParent = traceParent(of: record)
     let created = OutsideTime.received(
       recordTime: record.timestamp, now: takenAt)
@@ -351,13 +352,16 @@ extension IngestLoop {
   /// Writes the record at hand to the dead letters, key and value as they came; false when it has to wait.
   private func write(_ letter: DeadLetter) -> Bool {
     let record = batch[position]
-    let cut = DeadLetterCut(key: record.key.count, value: record.value.count)
+    let cut = DeadLetterCut(
+      key: record.key.count, value: record.value.count, written: letterBytes)
     let key = UnsafeRawBufferPointer(rebasing: record.key.prefix(cut.key))
     let value = UnsafeRawBufferPointer(rebasing: record.value.prefix(cut.value))
     var letter = letter
     letter.note(cut)
     if !traceParent.isEmpty { letter.traceParent = String(decoding: traceParent, as: UTF8.self) }
-    return output.produce(
+    let isTaken = output.produce(
       letter, key: key, value: record.value.baseAddress == nil ? nil : value)
+    if isTaken { letterBytes += key.count + value.count }
+    return isTaken
   }
 }

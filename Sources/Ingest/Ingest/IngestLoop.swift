@@ -46,6 +46,8 @@ final class IngestLoop {
   var scheduledAt: Int64?
   /// Why the request at hand is refused, if it is.
   var refusal = RequestError(nil, .empty)
+  /// What its dead letters have kept of it, in bytes.
+  var letterBytes = 0
   var encoder = EnvelopeEncoder()
   var naming = NotificationNaming()
   let tokenText = UnsafeMutablePointer<UInt8>.allocate(capacity: 512)

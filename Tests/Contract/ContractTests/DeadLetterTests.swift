@@ -89,4 +89,17 @@ import Testing
     letter.note(DeadLetterCut(key: 3, value: 4))
     #expect(letter == before)
   }
+
+  @Test func `the letters about one record keep a bounded part of it together`() {
+    var written = 0
+    var whole = 0
+    for _ in 0..<1_000 {
+      let cut = DeadLetterCut(key: 3, value: 800_000, written: written)
+      if cut.remark.isEmpty { whole += 1 } else { #expect(DeadLetterCut.isRemarked(cut.remark)) }
+      written += cut.key + cut.value
+    }
+    #expect(whole == 20)
+    #expect(written < DeadLetterCut.mostOfRecord + 1_000 * 2 * DeadLetterHeader.longest)
+    #expect(DeadLetterCut(key: 3, value: 900, written: .max / 2).remark.isEmpty)
+  }
 }

@@ -208,6 +208,30 @@ extension IngestTests {
     #expect(try fixture.readAll(fixture.names.notifications(.first)).isEmpty)
   }
 
+  /// Of a megabyte with a thousand bad tokens there would be a gigabyte of dead letters.
+  @Test func `the dead letters of a long request with many bad tokens are short from some on`()
+    throws
+  {
+    let fixture = try IngestFixture()
+    let long = #""\#(String(repeating: "x", count: 200_000))""#
+    let tokens = Array(repeating: long, count: 4) + Array(repeating: #""y""#, count: 36)
+    let value =
+      #"{"app":"com.example.app","payload":{"aps":{"alert":"x"}},"tokens":[\#(tokens.joined(separator: ","))]}"#
+    try fixture.produce(fixture.names.requests, value)
+    let ingest = try fixture.start()
+    let letters = try fixture.read(fixture.names.deadLetters, count: 40)
+    #expect(ingest.stop() == nil)
+    let whole = DeadLetterCut.mostOfRecord / value.utf8.count
+    #expect(letters.count { $0.value == value } == whole && whole == 20)
+    let others = letters.filter { $0.value != value }
+    #expect(others.allSatisfy { $0.value?.utf8.count == DeadLetterHeader.longest })
+    #expect(
+      others.allSatisfy {
+        DeadLetterCut.isRemarked(header($0, DeadLetterHeader.detail) ?? "")
+          && header($0, DeadLetterHeader.token) == "y"
+      })
+  }
+
   @Test
   func `ingest refuses payloads that APNs or the device would drop, by the member's name`() throws {
     let fixture = try IngestFixture()
