@@ -183,6 +183,7 @@ public struct ProviderTokenBook: ~Copyable, Sendable {
     isRemoved[index] = true
     wasUsable[index] = false
     quarantine[index] = nil
+    entries[index].apps = []
     entries[index].token = []
     entries[index].stamp = .none
     return .removed(index)

@@ -100,6 +100,7 @@ final class GatewayPools {
       pool.accepted, refused: pool.refused, pool.isNamed ? pool.credential : FormerAnswers.other,
       pool.environment)
     pools[Int(number)] = nil
+    connections[Int(number)] = []
   }
 
   private func tls(of credential: PoolCredential) -> TLSContext {

@@ -246,6 +246,7 @@ struct ConnectionSet: Sendable {
   /// The pool is removed: nothing is known of the destination any more.
   mutating func releaseMemory() {
     health = Self.health(settings)
+    connections = Connections()
     token = PoolToken()
   }
 

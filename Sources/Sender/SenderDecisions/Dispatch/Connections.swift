@@ -11,6 +11,8 @@ struct Connections: Sendable {
 
   var count: Int { indices.count }
   var isEmpty: Bool { indices.isEmpty }
+  /// The places that it has memory for: as many as there were connections at once.
+  var reserved: Int { places.count }
 
   subscript(_ index: Int32) -> Connection {
     @inline(__always) get { places[Int(index)] }

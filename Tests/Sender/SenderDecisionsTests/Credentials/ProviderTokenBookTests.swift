@@ -97,6 +97,7 @@ import Testing
     _ = book.apply(entry("zzz", apps: ["a"]), now: now)
     #expect(resolve(book, "a") == "old")
     #expect(book.remove(credential: "old", now: now) == .removed(0))
+    #expect(book.entries[0].apps.isEmpty)
     #expect(resolve(book, "a") == "zzz")
     #expect(!book.isUsable(0, now: now))
     #expect(book.entries[0].token.isEmpty)
