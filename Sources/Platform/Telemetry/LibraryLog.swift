@@ -43,15 +43,26 @@ public struct LibraryLog: Sendable {
     guard Self.level(of: severity) >= level,
       let more = repeated.admit(message, now: now)
     else { return nil }
-    return admit(subject, now: now).map { $0 + more }
+    return admit(subject, more, now: now)
   }
 
-  /// The repeated messages that have ended since the last call.
+  /// The repeated messages that have ended since the last call, and the subjects that were cut short and have no more to
+  /// say.
   public mutating func drainEnded(now: UInt64) -> [RepeatedMessages.Ended] {
-    repeated.drainEnded(now: now)
+    var ended = repeated.drainEnded(now: now)
+    for (subject, window) in windows.sorted(by: { $0.key < $1.key })
+    where window.dropped > 0 && now >= window.begun + RepeatedMessages.quiet {
+      windows[subject]?.dropped = 0
+      ended.append(
+        RepeatedMessages.Ended(
+          text: "others about \(subject.isEmpty ? "other subjects" : subject)",
+          more: window.dropped, milliseconds: now - window.begun))
+    }
+    return ended
   }
 
-  private mutating func admit(_ subject: String, now: UInt64) -> Int? {
+  /// - Parameter more: those of the message that were not shown before it.
+  private mutating func admit(_ subject: String, _ more: Int, now: UInt64) -> Int? {
     let isKnown = windows[subject] != nil || windows.count < Self.subjects
     let name = isKnown ? subject : ""
     var window = windows[name] ?? Window(begun: now)
@@ -59,11 +70,11 @@ public struct LibraryLog: Sendable {
     let dropped = window.dropped
     if now >= window.begun + Self.interval { window = Window(begun: now, dropped: dropped) }
     guard window.lines < Self.most else {
-      window.dropped += 1
+      window.dropped += more + 1
       return nil
     }
     window.lines += 1
     window.dropped = 0
-    return dropped
+    return dropped + more
   }
 }

@@ -46,6 +46,30 @@ import Testing
     #expect(log.drainEnded(now: 44_000).map(\.more) == [44])
   }
 
+  @Test func `the last lines that a subject had too many are counted once it is quiet`() {
+    var log = LibraryLog()
+    func admit(_ message: String, _ now: UInt64) -> Int? {
+      log.admit(severity: 3, subject: "FAIL", message: message, now: now)
+    }
+    for number in 0..<20 as Range<UInt64> { _ = admit("a\(number)", number) }
+    #expect(log.drainEnded(now: 34_999) == [])
+    let ended = log.drainEnded(now: 35_000)
+    #expect(ended.map(\.text) == ["others about FAIL"] && ended.map(\.more) == [15])
+    #expect(log.drainEnded(now: 80_000) == [])
+    #expect(admit("b", 80_001) == 0)
+  }
+
+  @Test func `a message that is left out takes those that it counts along`() {
+    var log = LibraryLog()
+    func admit(_ message: String, _ now: UInt64) -> Int? {
+      log.admit(severity: 3, subject: "FAIL", message: message, now: now)
+    }
+    for now in 0..<10 as Range<UInt64> { _ = admit("x", now) }
+    for number in 0..<5 as Range<UInt64> { #expect(admit("a\(number)", 31_000 + number) == 0) }
+    #expect(admit("x", 31_005) == nil)
+    #expect(admit("y", 42_000) == 10)
+  }
+
   @Test func `librdkafka's lines are counted for a bounded number of subjects`() {
     var log = LibraryLog()
     var shown = 0
