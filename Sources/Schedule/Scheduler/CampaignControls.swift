@@ -58,6 +58,8 @@ struct CampaignControls {
   mutating func set(_ subject: PaceSubject, _ rate: PaceRate?) {
     revision += 1
     let known = paces[subject]
+    // Those of campaigns that are over must leave room for others.
+    if known == nil, paces.count >= Self.most { paces = paces.filter { $0.value != nil } }
     guard known != nil || (rate != nil && paces.count < Self.most) else { return }
     paces[subject] = .some(rate)
     let hadPace = (known ?? nil) != nil

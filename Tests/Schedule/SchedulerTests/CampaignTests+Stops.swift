@@ -134,4 +134,16 @@ extension CampaignTests {
       #expect(!gone.has(campaign.key) && !gone.isOvertaken(campaign.key))
     }
   }
+
+  @Test func `paces that were cleared leave room for others`() throws {
+    let campaign = try Self.campaign("sale")
+    let rate = try #require(PaceRate("6/m"))
+    var controls = CampaignControls(.standard)
+    for number in 0..<20_001 {
+      controls.set(.group(Self.app, .production, "\(number)"), rate)
+      controls.set(.group(Self.app, .production, "\(number)"), nil)
+    }
+    controls.set(.lane("bulk"), rate)
+    #expect(controls.pace(of: campaign) == rate.perMillisecond)
+  }
 }
