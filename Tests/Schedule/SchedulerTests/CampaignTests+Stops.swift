@@ -140,8 +140,9 @@ extension CampaignTests {
     let rate = try #require(PaceRate("6/m"))
     var controls = CampaignControls(.standard)
     for number in 0..<20_001 {
-      controls.set(.group(Self.app, .production, "\(number)"), rate)
-      controls.set(.group(Self.app, .production, "\(number)"), nil)
+      let group = PaceSubject.group(Self.app, campaign.key.environment, "\(number)")
+      controls.set(group, rate)
+      controls.set(group, nil)
     }
     controls.set(.lane("bulk"), rate)
     #expect(controls.pace(of: campaign) == rate.perMillisecond)
