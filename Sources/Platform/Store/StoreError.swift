@@ -35,6 +35,14 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
       message: text.split(whereSeparator: \.isNewline).joined(separator: "; "))
   }
 
+  /// An answer of PostgreSQL that did not come within so many milliseconds.
+  init(silence: UInt64, _ attempt: String) {
+    self.init(
+      sqlState: "", attempt: attempt,
+      message: "no answer within \(silence) ms; see what its server waits for (pg_stat_activity), "
+        + "and whether a pooler has a server for us (PgBouncer: SHOW POOLS, query_wait_timeout)")
+  }
+
   init(_ database: OpaquePointer?, _ attempt: String) {
     sqlState = nil
     code = database.map { sqlite3_extended_errcode($0) } ?? SQLITE_NOMEM
