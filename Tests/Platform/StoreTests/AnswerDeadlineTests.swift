@@ -39,7 +39,7 @@ import Testing
     let database = try database(server.location, answer: 200)
     #expect(try database.numbers("SELECT 7")?[0] == 7)
     let error = #expect(throws: StoreError.self) { try database.numbers("SELECT 8") }
-    #expect(error?.isTemporary == true)
+    #expect(error?.isTemporary == true && error?.isTimeout == true)
     #expect(error?.description.contains("no answer within 200 ms") == true)
     #expect(error?.description.contains("query_wait_timeout") == true)
     #expect(!database.isConnected)
