@@ -58,7 +58,7 @@ final class ScriptedPostgres: Sendable {
       for entry in entries where entry.revents != 0 {
         let connection = entry.fd
         if connection == listener {
-          open[accept(listener, nil, nil)] = scripts.popFirst() ?? []
+          open[accept(listener, nil, nil)] = ArraySlice(scripts.popFirst() ?? [])
         } else if !answer(connection, &open[connection]!, state) {
           open[connection] = nil
           close(connection)
@@ -91,8 +91,7 @@ final class ScriptedPostgres: Sendable {
       case .number(let value): reply = row(value) + done("SELECT 1") + ready
       case .done(let tag): reply = done(tag) + ready
       case .refused(let code):
-        reply =
-          message("E", text("SERROR") + text("C" + code) + text("Mno") + [0]) + ready
+        reply = message("E", text("SERROR\0C\(code)\0Mno\0")) + ready
       case .hangUp: return false
       }
     default: return false
@@ -108,11 +107,11 @@ final class ScriptedPostgres: Sendable {
 
   /// A row description with one column of type bigint, and its row.
   private static func row(_ value: Int) -> [UInt8] {
-    let type = number(20) + [0, 8] + number(.max)
-    let column = text("number") + number(0) + [0, 0] + type + [0, 0]
+    // Neither a table nor its column, bigint in eight bytes, without a modifier, as text.
+    let column = [number(0), short(0), number(20), short(8), number(.max), short(0)]
     let digits = Array("\(value)".utf8)
-    return message("T", [0, 1] + column)
-      + message("D", [0, 1] + number(UInt32(digits.count)) + digits)
+    return message("T", short(1) + text("number") + column.joined())
+      + message("D", short(1) + number(UInt32(digits.count)) + digits)
   }
 
   private static func message(_ type: String, _ body: [UInt8]) -> [UInt8] {
@@ -120,6 +119,8 @@ final class ScriptedPostgres: Sendable {
   }
 
   private static func text(_ text: String) -> [UInt8] { Array(text.utf8) + [0] }
+
+  private static func short(_ value: UInt8) -> [UInt8] { [0, value] }
 
   private static func number(_ value: UInt32) -> [UInt8] {
     withUnsafeBytes(of: value.bigEndian) { Array($0) }
