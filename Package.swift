@@ -198,7 +198,7 @@ let shared: KeyValuePairs = [
     shell     HTTPServer         Bytes EventLoop TLS HTTP1 Identity CZlib
     shell     HTTPClient         CCurl HTTP1
     shell     Kafka              Contract EventLoop Telemetry CRdKafka CLinux
-    shell     Store              APNS Contract CSQLite CPostgres DeviceTokens Identity Schedule
+    shell     Store              APNS Contract CSQLite CPostgres DeviceTokens EventLoop Identity Schedule
     outer     ServiceKit         Settings Telemetry Bytes EventLoop Kafka Records Signing APNS Contract ConsumerGroup
                                  JSON HTTPServer Diagnosis CBuild
     service   CommandKit         Contract Diagnosis EventLoop JSON Kafka Signing
@@ -213,7 +213,7 @@ let shared: KeyValuePairs = [
     tests     HTTP2              Bytes EventLoop TLS HTTP2 HTTP2Engine HTTP2Server Signing TestSupport
     tests     Kafka              EventLoop Kafka EmbeddedKafka Contract TestSupport
     tests     HTTPServer         Bytes HTTPServer HTTPClient TestSupport
-    tests     Store              Identity APNS Contract Bytes Schedule Store TestSupport DeviceTokens
+    tests     Store              Identity APNS Contract Bytes EventLoop Schedule Store TestSupport DeviceTokens
     tests     Signing            Bytes Signing TestSupport
     tests     ServiceKit         ServiceKit Settings Telemetry Contract Diagnosis EventLoop Kafka JSON HTTPClient Bytes
                                  Random TestSupport EmbeddedKafka ConsumerGroup

@@ -152,12 +152,13 @@ final class QueryWorker {
     }
 
     /// A restart or an idle timeout of the server may have closed the connection unnoticed: a query that fails on an
-    /// open connection is repeated on a new one.
+    /// open connection is repeated on a new one, unless it has taken all the time that a query may.
     private func askTwice(_ job: Job) throws(StoreError) -> Query.Found {
       guard databases.areOpen, !hasFailed else { return try ask(job) }
       do throws(StoreError) {
         return try ask(job)
       } catch {
+        guard !error.isTimeout else { throw error }
         databases.close()
         return try ask(job)
       }

@@ -23,14 +23,19 @@ enum DeviceCountReporter {
       while !context.signals.isStopping {
         let begun = MonotonicClock.milliseconds()
         // While the database cannot be read the last count stays.
-        if let counts = try? TokenStoreReader(location).stateCounts() {
-          latest.publish(samples(counts))
-        }
-        let pause = (MonotonicClock.milliseconds() - begun) * share
-        _ = loop.wait(Int32(clamping: max(intervalMilliseconds, pause)))
+        let counts = try? TokenStoreReader(location).stateCounts()
+        if let counts { latest.publish(samples(counts)) }
+        let took = MonotonicClock.milliseconds() - begun
+        let rest = pause(after: took, isCounted: counts != nil, atLeast: intervalMilliseconds)
+        _ = loop.wait(Int32(clamping: rest))
       }
     }
     thread.detach()
+  }
+
+  /// A database that does not answer has nothing to do: it is asked again soon.
+  static func pause(after took: UInt64, isCounted: Bool, atLeast interval: UInt64) -> UInt64 {
+    isCounted ? max(interval, took * share) : interval
   }
 
   private static func samples(_ counts: TokenStoreReader.StateCounts) -> [MetricSample] {

@@ -20,6 +20,9 @@ final class FeedbackWorker {
   /// How many records are taken before their bytes and lines are counted. A record of receipts has many lines.
   private static let recordsAtOnce = 100
   private static let receiptRecordsAtOnce = 16
+  /// A turn in which the database has failed, and so long, in milliseconds, asks it nothing more: Kafka's client is to be
+  /// asked again before long.
+  private static let longTurn: UInt64 = 10_000
   /// So many names of zones that do not exist are in the log.
   private static let zonesToldAtMost = 20
 
@@ -43,6 +46,8 @@ final class FeedbackWorker {
   private var outgoing = OutgoingRecords()
   private var patience: DatabaseRetry
   private var upkeep: DatabaseUpkeep
+  /// When the turn began, in monotonic milliseconds.
+  private var turnBegan: UInt64 = 0
   private var zones = ZoneNames()
   /// Names of zones that do not exist and that the log has.
   private var zonesTold = 0
@@ -101,6 +106,7 @@ final class FeedbackWorker {
 
   /// - Returns: true when there is more to do at once.
   private func turn(now: UInt64) throws -> Bool {
+    turnBegan = now
     try drainAnswers()
     followGroup(now)
     if member.hasLeft { return false }
@@ -111,11 +117,15 @@ final class FeedbackWorker {
     {
       guard try perform(action) else { break }
     }
-    let isRemoving = try upkeep.turn(now: MonotonicClock.milliseconds())
+    let isRemoving = try !hasWaited && upkeep.turn(now: MonotonicClock.milliseconds())
     output.lookAfter(now: MonotonicClock.milliseconds())
     counters.set(.backlogMilliseconds, machine.age(now: WallClock.milliseconds()))
     // What became idle in this turn need not wait for the next event.
     return hasTaken || isReading || isRemoving || (member.isDraining && machine.isIdle)
+  }
+
+  private var hasWaited: Bool {
+    counters[.databaseFailing] > 0 && MonotonicClock.milliseconds() >= turnBegan + Self.longTurn
   }
 
   // MARK: The group
@@ -215,7 +225,7 @@ final class FeedbackWorker {
     case .verify:
       tables.want()
       return true
-    case .judge: return try patience.isOver && judge()
+    case .judge: return try !hasWaited && patience.isOver && judge()
     case .publish(let first): return try publish(from: first)
     case .complete:
       for (source, offset) in taken { member.completed(source, epoch: member.epoch, offset) }

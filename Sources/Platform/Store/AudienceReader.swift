@@ -70,7 +70,7 @@ public final class AudienceReader {
   /// Opens a database that exists: a file's path, or a `postgresql://` URL. Every question throws while it is not complete
   /// (`TableState`).
   public init(_ location: String) throws(StoreError) {
-    database = try Database(reading: location, busyTimeout: 5_000)
+    database = try Database(reading: location, busyTimeout: 5_000, isPatient: true)
   }
 
   public func count(_ audience: Audience) throws(StoreError) -> Int {

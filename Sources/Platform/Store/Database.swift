@@ -18,8 +18,13 @@ enum Database {
   /// A database that exists, for questions alone: a SQLite file or, if the text is a `postgresql://` URL, a database on a
   /// server. Refuses one of another version, which might answer with what this one does not mean; a SQLite file also if it
   /// gets another version later.
-  init(reading location: String, busyTimeout: Int32) throws(StoreError) {
-    self = try Database(location, isReadOnly: true, busyTimeout: busyTimeout)
+  ///
+  /// - Parameter isPatient: no consumer group waits for whoever asks: looking through all devices may take longer.
+  init(
+    reading location: String, busyTimeout: Int32, isPatient: Bool = false
+  ) throws(StoreError) {
+    self = try Database(
+      location, isReadOnly: true, busyTimeout: busyTimeout, isPatient ? .long : .init())
     try Migrations.demandCurrent(self)
     if case .sqlite(let database) = self { database.isReader = true }
   }
@@ -29,7 +34,11 @@ enum Database {
   /// - Parameters:
   ///   - isReadOnly: opens an existing database without ever writing to it.
   ///   - busyTimeout: milliseconds to wait for another writer.
-  init(_ location: String, isReadOnly: Bool, busyTimeout: Int32) throws(StoreError) {
+  ///   - patience: how long PostgreSQL may take.
+  init(
+    _ location: String, isReadOnly: Bool, busyTimeout: Int32,
+    _ patience: PostgresConnection.Patience = .init()
+  ) throws(StoreError) {
     guard PostgresLocation.isURL(location) else {
       self = .sqlite(
         try SQLiteDatabase(path: location, isReadOnly: isReadOnly, busyTimeout: busyTimeout))
@@ -37,7 +46,8 @@ enum Database {
     }
     self = .postgres(
       try PostgresDatabase(
-        PostgresLocation(location), isReadOnly: isReadOnly, lockMilliseconds: busyTimeout))
+        PostgresLocation(location), isReadOnly: isReadOnly, lockMilliseconds: busyTimeout,
+        patience))
   }
 
   /// Runs statements that return nothing of interest.
@@ -61,6 +71,11 @@ enum Database {
     case .sqlite(let database): try database.transaction(body)
     case .postgres(let database): try database.transaction(body)
     }
+  }
+
+  /// Lets the statements that follow in the transaction under way take as long as they do; SQLite's always may.
+  func liftTimeLimit() throws(StoreError) {
+    if case .postgres(let database) = self { try database.liftTimeLimit() }
   }
 
   /// Throws if the database takes no writes now. With SQLite only a write can tell.

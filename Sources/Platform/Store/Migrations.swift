@@ -87,11 +87,7 @@ enum Migrations {
     try database.transaction { () throws(StoreError) in
       let sql = database.dialect
       let steps = Self.steps(sql)
-      if case .postgres = database {
-        // An index of a large table takes longer than anything else may.
-        try database.execute("SET LOCAL statement_timeout TO 0")
-        try prepareSchema(database, location)
-      }
+      if case .postgres = database { try prepareSchema(database, location) }
       try database.execute(
         """
         CREATE TABLE IF NOT EXISTS migrations (
@@ -100,6 +96,8 @@ enum Migrations {
       let version = try self.version(database)
       guard version <= Int64(steps.count) else { throw tooNew(version, steps.count) }
       if version > 0, version < steps.count { onUpdate(Int(version), steps.count) }
+      // An index of a large table takes longer than anything else may.
+      if version < steps.count { try database.liftTimeLimit() }
       for (index, step) in steps.enumerated() where Int64(index) >= version {
         try database.execute(step.sql)
         let insert = try database.prepare("INSERT INTO migrations VALUES (?1, ?2, ?3)")

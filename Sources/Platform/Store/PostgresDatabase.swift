@@ -7,7 +7,7 @@ import Glibc
 /// A connection that broke is rebuilt at the next transaction, or at the next statement outside of one; prepared
 /// statements follow by themselves. What was under way fails as temporary, and the server has done all of it or nothing.
 /// What cannot have changed anything is done once more instead: a connection that nobody used for a while may be cut, and
-/// only its next use shows that.
+/// only its next use shows that. Not where an answer did not come in time: whoever asks has waited long enough.
 ///
 /// Behind a pooler such as PgBouncer each transaction may meet another backend, which then serves other programs: nothing
 /// is set for the session or prepared there (`isPooled`).
@@ -15,72 +15,65 @@ final class PostgresDatabase {
   /// All of ours is in a schema of this name, so that a database may be shared with other programs.
   static let schema = "martlet"
 
-  private let raw: OpaquePointer
+  private let connection: PostgresConnection
   let location: PostgresLocation
   private let isReadOnly: Bool
   private let lockMilliseconds: Int32
+  private let patience: PostgresConnection.Patience
   /// Counts connections: a statement was prepared on one of them.
   private(set) var generation = 0
   private var statementCount = 0
   /// The connection is to a pooler, which has told another backend than the one that answers.
   private(set) var isPooled = false
   private(set) var isInTransaction = false
+  /// The statements of the transaction under way take as long as they do.
+  private var isUnlimited = false
   /// False: a transaction may return before it is on the server's disk.
   var isDurable = true
 
   /// - Parameters:
   ///   - isReadOnly: never writes; also a standby will do.
   ///   - lockMilliseconds: how long a statement waits for another writer.
-  init(_ location: PostgresLocation, isReadOnly: Bool, lockMilliseconds: Int32) throws(StoreError) {
+  init(
+    _ location: PostgresLocation, isReadOnly: Bool, lockMilliseconds: Int32,
+    _ patience: PostgresConnection.Patience = .init()
+  ) throws(StoreError) {
     self.location = location
     self.isReadOnly = isReadOnly
     self.lockMilliseconds = lockMilliseconds
-    raw = Self.connect(location, isReadOnly: isReadOnly)
-    PQsetNoticeProcessor(raw, { _, _ in }, nil)
+    self.patience = patience
+    connection = PostgresConnection(location, isReadOnly: isReadOnly)
     try prepareSession()
   }
 
-  deinit { PQfinish(raw) }
-
-  /// Later values win: an operator's own are in the URL, which comes last.
-  private static func connect(_ location: PostgresLocation, isReadOnly: Bool) -> OpaquePointer {
-    let parameters = [
-      ("connect_timeout", "5"), ("tcp_user_timeout", "15000"), ("keepalives_idle", "10"),
-      ("keepalives_interval", "5"), ("fallback_application_name", "martlet"),
-      ("target_session_attrs", isReadOnly ? "any" : "read-write"), ("dbname", location.url),
-      ("client_encoding", "UTF8"),
-    ]
-    return withCStrings(parameters.map(\.0)) { names in
-      withCStrings(parameters.map(\.1)) { values in
-        // The pass phrase of an encrypted key comes from the URL (sslpassword); nobody is asked on the terminal.
-        PQsetSSLKeyPassHook_OpenSSL(PQdefaultSSLKeyPassHook_OpenSSL)
-        // Memory only: a server that does not answer leaves a connection that says so.
-        guard let connection = PQconnectdbParams(names, values, 1) else {
-          preconditionFailure("out of memory")
-        }
-        return connection
-      }
-    }
-  }
-
   private func prepareSession() throws(StoreError) {
-    guard PQstatus(raw) == CONNECTION_OK else {
-      throw StoreError(connection: raw, "cannot connect to the database \(location)")
+    guard isConnected else {
+      throw StoreError(connection: connection.raw, "cannot connect to the database \(location)")
     }
     generation += 1
     isInTransaction = false
-    isPooled = try backend() != PQbackendPID(raw)
-    guard !isPooled else { return }
-    try send((isReadOnly ? ["SET default_transaction_read_only TO on"] : []) + settings("SET"))
+    do throws(StoreError) {
+      isPooled = try backend() != PQbackendPID(connection.raw)
+      guard !isPooled else { return }
+      try send(
+        (isReadOnly ? ["SET default_transaction_read_only TO on"] : []) + settings("SET"),
+        within: patience.backend)
+    } catch {
+      // Without its settings it is of no use.
+      connection.giveUp()
+      throw error
+    }
   }
 
   /// The process that has answered.
   private func backend() throws(StoreError) -> Int32? {
-    try row("SELECT pg_catalog.pg_backend_pid()")?[0].map { Int32(truncatingIfNeeded: $0) }
+    try row("SELECT pg_catalog.pg_backend_pid()", within: patience.backend)?[0].map {
+      Int32(truncatingIfNeeded: $0)
+    }
   }
 
-  private func row(_ question: String) throws(StoreError) -> [Int64?]? {
-    let result = PQexec(raw, question)
+  private func row(_ question: String, within limit: UInt64?) throws(StoreError) -> [Int64?]? {
+    let result = ask(question, within: limit)
     defer { PQclear(result) }
     try check(result, "the database did not answer")
     guard PQntuples(result) > 0 else { return nil }
@@ -94,12 +87,14 @@ final class PostgresDatabase {
   /// - Parameter question: names its tables with their schema.
   func numbers(_ question: String) throws(StoreError) -> [Int64?]? {
     if !isInTransaction { try restore() }
+    // A pooler may have no backend for it.
+    let limit = isPooled && !isInTransaction ? patience.backend : self.limit
     do throws(StoreError) {
-      return try row(question)
+      return try row(question, within: limit)
     } catch {
-      guard !isConnected, !isInTransaction else { throw error }
+      guard connection.isCut, !isInTransaction else { throw error }
       try restore()
-      return try row(question)
+      return try row(question, within: limit)
     }
   }
 
@@ -108,24 +103,28 @@ final class PostgresDatabase {
     [
       "search_path TO \(Self.schema), pg_catalog", "lock_timeout TO \(lockMilliseconds)",
       // PackedToken reads this form alone.
-      "bytea_output TO hex", "statement_timeout TO 60000",
+      "bytea_output TO hex", "statement_timeout TO \(patience.statement)",
       "idle_in_transaction_session_timeout TO 60000",
     ].map { "\(verb) \($0)" }
   }
 
   /// Connects again if the connection broke.
   private func restore() throws(StoreError) {
-    guard PQstatus(raw) != CONNECTION_OK, !isInTransaction else { return }
-    PQreset(raw)
+    guard !isConnected, !isInTransaction else { return }
+    connection.connectAgain()
     try prepareSession()
   }
 
-  private func send(_ statements: [String]) throws(StoreError) {
-    try send(statements.joined(separator: "; "))
+  /// The longest silence before an answer and within it; nil: any.
+  private var limit: UInt64? { isUnlimited ? nil : patience.answer }
+
+  private func ask(_ sql: String, within limit: UInt64?) -> OpaquePointer? {
+    connection.answer(within: limit) { PQsendQuery($0, sql) }
   }
 
-  private func send(_ sql: String) throws(StoreError) {
-    let result = PQexec(raw, sql)
+  private func send(_ statements: [String], within limit: UInt64?) throws(StoreError) {
+    let sql = statements.joined(separator: "; ")
+    let result = ask(sql, within: limit)
     defer { PQclear(result) }
     try check(result, "the database refused \(sql.prefix(60))")
   }
@@ -133,41 +132,36 @@ final class PostgresDatabase {
   private func check(_ result: OpaquePointer?, _ attempt: String) throws(StoreError) {
     switch PQresultStatus(result) {
     case PGRES_COMMAND_OK, PGRES_TUPLES_OK: return
-    default: throw StoreError(connection: raw, result: result, "\(attempt) (\(location))")
+    default:
+      let attempt = "\(attempt) (\(location))"
+      if let silence = connection.silence { throw StoreError(silence: silence, attempt) }
+      throw StoreError(connection: connection.raw, result: result, attempt)
     }
   }
 
   // MARK: Statements
 
-  var isConnected: Bool { PQstatus(raw) == CONNECTION_OK }
+  var isConnected: Bool { connection.isOpen }
 
   func execute(_ sql: String) throws(StoreError) {
     if !isInTransaction { try restore() }
-    guard isPooled, !isInTransaction else { return try send(sql) }
-    try alone { () throws(StoreError) in try send(sql) }
+    guard isPooled, !isInTransaction else { return try send([sql], within: limit) }
+    try alone { () throws(StoreError) in try send([sql], within: limit) }
   }
 
   /// Inserts rows, in the transaction under way.
   ///
   /// - Parameter table: with the columns that the lines have.
   func copy(_ lines: PostgresLines, into table: String) throws(StoreError) {
-    let begun = PQexec(raw, "COPY \(table) FROM STDIN")
+    let begun = ask("COPY \(table) FROM STDIN", within: limit)
     defer { PQclear(begun) }
     guard PQresultStatus(begun) == PGRES_COPY_IN else {
       return try check(begun, "the database refused rows of \(table.prefix(30))")
     }
-    lines.withBytes { bytes, count in
-      // What the server says against it, its answer to the end has.
-      let isSent = PQputCopyData(raw, bytes, count) == 1
-      PQputCopyEnd(raw, isSent ? nil : "the rows could not be sent")
-    }
-    let result = PQgetResult(raw)
-    defer {
-      PQclear(result)
-      while isConnected, PQresultStatus(result) != PGRES_COPY_IN, let further = PQgetResult(raw) {
-        PQclear(further)
-      }
-    }
+    let result = lines.withBytes { connection.answer(within: limit, toRows: $0) }
+    defer { PQclear(result) }
+    // It waits for rows still, or is gone.
+    if result == nil { connection.giveUp() }
     try check(result, "the database refused rows of \(table.prefix(30))")
   }
 
@@ -183,7 +177,7 @@ final class PostgresDatabase {
   func prepare(name: String, _ sql: String) throws(StoreError) {
     try restore()
     guard !isPooled else { return }
-    let result = PQprepare(raw, name, sql, 0, nil)
+    let result = connection.answer(within: limit) { PQsendPrepare($0, name, sql, 0, nil) }
     defer { PQclear(result) }
     try check(result, "the database refused to prepare \(sql.prefix(60))")
   }
@@ -191,7 +185,7 @@ final class PostgresDatabase {
   /// Lets the server forget a statement; a connection that broke has none.
   func forget(_ name: String) {
     guard isConnected, !isPooled else { return }
-    PQclear(PQexec(raw, "DEALLOCATE \(name)"))
+    PQclear(ask("DEALLOCATE \(name)", within: patience.backend))
   }
 
   /// Runs a statement; the caller clears the result.
@@ -202,9 +196,8 @@ final class PostgresDatabase {
     do throws(StoreError) {
       return try attempt(statement, parameters, count)
     } catch {
-      guard wasConnected, !isConnected, !isInTransaction, isReadOnly || statement.isQuestion else {
-        throw error
-      }
+      guard wasConnected, connection.isCut, !isInTransaction, isReadOnly || statement.isQuestion
+      else { throw error }
       return try attempt(statement, parameters, count)
     }
   }
@@ -215,7 +208,9 @@ final class PostgresDatabase {
     try restore()
     try statement.prepareAgain()
     guard isPooled else {
-      return try checked(PQexecPrepared(raw, statement.name, Int32(count), parameters, nil, nil, 0))
+      return try checked {
+        PQsendQueryPrepared($0, statement.name, Int32(count), parameters, nil, nil, 0)
+      }
     }
     guard !isInTransaction else { return try execute(statement, parameters, count) }
     return try alone { () throws(StoreError) in try execute(statement, parameters, count) }
@@ -224,10 +219,13 @@ final class PostgresDatabase {
   private func execute(
     _ statement: PostgresStatement, _ parameters: UnsafePointer<UnsafePointer<CChar>?>, _ count: Int
   ) throws(StoreError) -> OpaquePointer? {
-    try checked(PQexecParams(raw, statement.sql, Int32(count), nil, parameters, nil, nil, 0))
+    try checked {
+      PQsendQueryParams($0, statement.sql, Int32(count), nil, parameters, nil, nil, 0)
+    }
   }
 
-  private func checked(_ result: OpaquePointer?) throws(StoreError) -> OpaquePointer? {
+  private func checked(_ send: (OpaquePointer) -> Int32) throws(StoreError) -> OpaquePointer? {
+    let result = connection.answer(within: limit, to: send)
     do throws(StoreError) {
       try check(result, "the database did not answer")
     } catch {
@@ -242,7 +240,10 @@ final class PostgresDatabase {
   /// Runs `body` in one transaction that no other writer of ours is beside: all of it happens or nothing.
   func transaction<R>(_ body: () throws(StoreError) -> R) throws(StoreError) -> R {
     try alone { () throws(StoreError) in
-      if !isReadOnly { try send("SELECT pg_catalog.pg_advisory_xact_lock(\(Self.writerLock))") }
+      if !isReadOnly {
+        try send(
+          ["SELECT pg_catalog.pg_advisory_xact_lock(\(Self.writerLock))"], within: limit)
+      }
       return try body()
     }
   }
@@ -254,18 +255,18 @@ final class PostgresDatabase {
       try begin()
     } catch {
       // Nothing has happened yet.
-      guard !isConnected else { throw error }
+      guard connection.isCut else { throw error }
       try restore()
       try begin()
     }
     isInTransaction = true
-    defer { isInTransaction = false }
+    defer { (isInTransaction, isUnlimited) = (false, false) }
     do throws(StoreError) {
       let result = try body()
-      try send("COMMIT")
+      try commit()
       return result
     } catch {
-      if PQstatus(raw) == CONNECTION_OK { try? send("ROLLBACK") }
+      rollBack()
       throw error
     }
   }
@@ -275,10 +276,39 @@ final class PostgresDatabase {
   private func begin() throws(StoreError) {
     let begin = "BEGIN ISOLATION LEVEL READ COMMITTED"
     let durability = isDurable ? [] : ["SET LOCAL synchronous_commit = off"]
-    guard isPooled else { return try send([begin] + durability) }
     let access = isReadOnly ? "READ ONLY" : "READ WRITE"
-    // The backend may have any settings.
-    try send(["\(begin), \(access)"] + settings("SET LOCAL") + durability)
+    do throws(StoreError) {
+      // The backend of a pooler may have any settings.
+      try send(
+        (isPooled ? ["\(begin), \(access)"] + settings("SET LOCAL") : [begin]) + durability,
+        within: patience.backend)
+    } catch {
+      // It has begun, and failed at a setting.
+      rollBack()
+      throw error
+    }
+  }
+
+  /// The server answers COMMIT without an error also where a statement had failed, and has done nothing then.
+  private func commit() throws(StoreError) {
+    let result = ask("COMMIT", within: limit)
+    defer { PQclear(result) }
+    let attempt = "the database refused COMMIT"
+    try check(result, attempt)
+    guard String(cString: PQcmdStatus(result)) == "COMMIT" else {
+      throw StoreError(
+        sqlState: "40000", attempt: "\(attempt) (\(location))", message: "a statement had failed")
+    }
+  }
+
+  private func rollBack() {
+    if isConnected { try? send(["ROLLBACK"], within: patience.backend) }
+  }
+
+  /// Lets the statements that follow in the transaction under way take as long as they do.
+  func liftTimeLimit() throws(StoreError) {
+    try send(["SET LOCAL statement_timeout TO 0"], within: limit)
+    isUnlimited = true
   }
 
   /// Throws if the server takes no writes now.

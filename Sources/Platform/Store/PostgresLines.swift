@@ -46,7 +46,5 @@ struct PostgresLines: PostgresRows {
     isAtStart = true
   }
 
-  func withBytes(_ body: (UnsafePointer<CChar>?, Int32) -> Void) {
-    bytes.withUnsafeBytes { body($0.bindMemory(to: CChar.self).baseAddress, Int32($0.count)) }
-  }
+  func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R { bytes.withUnsafeBytes(body) }
 }

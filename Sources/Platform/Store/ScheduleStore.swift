@@ -189,6 +189,8 @@ public final class ScheduleStore {
   /// stays (`renew`).
   public func startOver(_ partition: Int32) throws(StoreError) {
     try transaction { () throws(StoreError) in
+      // A whole partition: cut, it would begin again for ever.
+      try store.database.liftTimeLimit()
       try store.database.execute(
         "DELETE FROM schedule WHERE partition = \(partition) AND record_offset >= 0;"
           + "DELETE FROM schedule_positions WHERE partition = \(partition);"
@@ -200,6 +202,7 @@ public final class ScheduleStore {
   /// read from its first record.
   public func renew(_ partition: Int32) throws(StoreError) {
     try transaction { () throws(StoreError) in
+      try store.database.liftTimeLimit()
       try store.database.execute(
         "UPDATE schedule SET record_offset = \(Self.unwritten) WHERE partition = \(partition);"
           + "DELETE FROM schedule_positions WHERE partition = \(partition);"

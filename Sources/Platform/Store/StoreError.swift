@@ -10,6 +10,8 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
   public let sqlState: String?
   public let attempt: String
   public let message: String
+  /// It took too long, and would again: there is no use in asking once more at once.
+  public private(set) var isTimeout = false
 
   init(code: Int32, attempt: String, message: String) {
     self.code = code
@@ -23,6 +25,7 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     self.sqlState = sqlState
     self.attempt = attempt
     self.message = message
+    isTimeout = sqlState == "57014"
   }
 
   /// The error of a PostgreSQL connection, or of the result if there is one.
@@ -33,6 +36,15 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     self.init(
       sqlState: state.map { String(cString: $0) } ?? "", attempt: attempt,
       message: text.split(whereSeparator: \.isNewline).joined(separator: "; "))
+  }
+
+  /// An answer of PostgreSQL that did not come within so many milliseconds.
+  init(silence: UInt64, _ attempt: String) {
+    self.init(
+      sqlState: "", attempt: attempt,
+      message: "no answer within \(silence) ms; see what the server waits for (pg_stat_activity), "
+        + "and whether a pooler has a server for us (PgBouncer: SHOW POOLS, query_wait_timeout)")
+    isTimeout = true
   }
 
   init(_ database: OpaquePointer?, _ attempt: String) {

@@ -15,7 +15,7 @@ public final class TokenStoreReader {
 
   /// Opens a database that exists: a file's path, or a `postgresql://` URL.
   public init(_ location: String) throws(StoreError) {
-    database = try Database(reading: location, busyTimeout: 5_000)
+    database = try Database(reading: location, busyTimeout: 5_000, isPatient: true)
   }
 
   public func state() throws(StoreError) -> TableState { try database.tableState() }

@@ -162,7 +162,7 @@ struct RecipientResolver {
       // All of them still wait, also those that were put aside before it.
       starts = aside
       note(error)
-      notBefore = now + Self.pause
+      pause(now)
       return []
     }
   }
@@ -230,7 +230,7 @@ struct RecipientResolver {
   mutating func newTokens(
     now: UInt64, wall: Int64
   ) -> [(token: ActivityToken, key: ScheduleKey, firstSeen: Int64)] {
-    guard now >= nextTokens else { return [] }
+    guard now >= nextTokens, now >= notBefore else { return [] }
     nextTokens = now + 1_000
     do throws(StoreError) {
       return tokens.look(
@@ -243,7 +243,7 @@ struct RecipientResolver {
       }
     } catch {
       // Requests to users report this. There may be no such requests and no such database.
-      reader = nil
+      pause(now)
       return []
     }
   }
@@ -295,21 +295,21 @@ struct RecipientResolver {
   /// Logs, once per second, whether devices are still being read from the topics; until then nothing is looked up.
   /// Where no devices are kept, none are missing.
   mutating func lookAtState(now: UInt64) {
-    guard now >= nextState else { return }
+    guard now >= nextState, now >= notBefore else { return }
     nextState = now + 1_000
     var reason: String?
-    if let state = state(), case .filling = state, let obstacle = state.obstacle {
+    if let state = state(now), case .filling = state, let obstacle = state.obstacle {
       reason = "requests to users and campaigns wait: \(obstacle)"
     }
     context.status.set("devices", obstacle: reason)
   }
 
-  private mutating func state() -> TableState? {
+  private mutating func state(_ now: UInt64) -> TableState? {
     do throws(StoreError) {
       return try open().state()
     } catch {
       // Requests to users report this.
-      reader = nil
+      pause(now)
       return nil
     }
   }
@@ -321,8 +321,13 @@ struct RecipientResolver {
     return new
   }
 
-  private mutating func note(_ error: StoreError) {
+  /// The database has failed: it is opened again, and in this turn nobody waits for it once more.
+  private mutating func pause(_ now: UInt64) {
     reader = nil
+    notBefore = now + Self.pause
+  }
+
+  private func note(_ error: StoreError) {
     guard counters[.peopleFailing] == 0 else { return }
     counters.set(.peopleFailing, 1)
     context.log(SchedulerLog.usersUnknown, ["error": "\(error)"])

@@ -39,6 +39,8 @@ struct ScheduleBatch {
   private var last = 0
   /// The end offsets of partitions that were read to their ends.
   var ends: [(source: Source, offset: Int64)] = []
+  /// What it changes, while it is not known whether the database took that: one for each share, which must not grow then.
+  var unanswered: [ScheduleOutcome]?
   var isEmpty: Bool { shares.isEmpty }
   /// The number of records.
   private(set) var count = 0
@@ -64,6 +66,18 @@ struct ScheduleBatch {
   /// Whether the batch changes anything in the database, given the positions that it has.
   func changes(_ known: [Int32: Int64]) -> Bool {
     shares.contains { !$0.jobs.isEmpty || known[$0.partition] ?? -1 < $0.position }
+  }
+
+  /// Whether the database took the batch, though its answer was lost: then it has its positions.
+  ///
+  /// - Parameters:
+  ///   - stored: the positions that the database has.
+  ///   - known: those that it had before.
+  func isTaken(_ stored: [Int32: Int64], over known: [Int32: Int64]) -> Bool {
+    func target(_ share: Share) -> Int64 { max(share.position, known[share.partition] ?? 0) }
+    // Positions that stay as they were tell nothing.
+    return unanswered != nil && shares.allSatisfy { stored[$0.partition] == target($0) }
+      && shares.contains { known[$0.partition] != target($0) }
   }
 
   mutating func take(_ job: ScheduleJob) {

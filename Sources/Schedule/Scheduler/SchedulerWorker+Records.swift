@@ -17,7 +17,7 @@ extension SchedulerWorker {
     guard !member.isDraining else { return 0 }
     batch.begin(now: now)
     var count = 0
-    if batch.count < records.capacity {
+    if batch.unanswered == nil, batch.count < records.capacity {
       count = member.take(into: &records, upTo: records.capacity)
       for index in 0..<count { receive(records[index]) }
       records.release()
@@ -65,16 +65,21 @@ extension SchedulerWorker {
       guard batch.changes(positions) else { return }
       outcomes = []
       try store.transaction { () throws(StoreError) in
-        for share in batch.shares {
-          let known = positions[share.partition]
-          // Another owner has advanced: our records are older.
-          guard try store.position(share.partition) == known else {
-            isOwner = false
-            return
-          }
-          outcomes.append(try outcome(of: share))
-          try store.setPosition(share.partition, max(share.position, known ?? 0))
+        var stored: [Int32: Int64] = [:]
+        for share in batch.shares { stored[share.partition] = try store.position(share.partition) }
+        if let unanswered = batch.unanswered, batch.isTaken(stored, over: positions) {
+          outcomes = unanswered
+          return
         }
+        // Another owner has advanced: our records are older.
+        isOwner = batch.shares.allSatisfy { stored[$0.partition] == positions[$0.partition] }
+        guard isOwner else { return }
+        for share in batch.shares {
+          outcomes.append(try outcome(of: share))
+          try store.setPosition(
+            share.partition, max(share.position, positions[share.partition] ?? 0))
+        }
+        batch.unanswered = outcomes
       }
     }
     guard isDone else { return }
@@ -82,7 +87,7 @@ extension SchedulerWorker {
       failure =
         failure
         ?? ServiceFailure(
-          "another process writes the schedule of our partitions, or the database took a change and its answer was lost;"
+          "another process writes the schedule of our partitions;"
             + " the next start goes on with what the database has")
       return
     }

@@ -54,6 +54,10 @@ final class SchedulerWorker {
   static let actionsATurn = 2_000
   private static let countPeriod: UInt64 = 30_000
   static let databasePause: UInt64 = 500
+  /// How long the database may fail while a partition is taken over.
+  private static let takeoverPatience: UInt64 = 20_000
+  /// A turn in which a database has let others wait for so long ends: Kafka's client is to be asked again before long.
+  private static let longTurn: UInt64 = 10_000
 
   let context: ServiceContext
   let store: ScheduleStore
@@ -148,8 +152,9 @@ final class SchedulerWorker {
       failure = failure ?? campaigns.failure
     }
     hasActed = endRequestsOfRemovedKeys(now) || hasActed
-    let hasLooked = sendToUsers(now)
-    sendToLateTokens(now)
+    let hasWaited = counters[.databaseFailing] > 0 && isLong(now)
+    let hasLooked = !hasWaited && sendToUsers(now)
+    if !hasWaited { sendToLateTokens(now) }
     producer.lookAfter(now: now)
     showFigures(now)
     guard read < records.capacity, !hasActed, !hasLooked else { return 0 }
@@ -161,10 +166,15 @@ final class SchedulerWorker {
     return Self.turnMilliseconds
   }
 
+  private func isLong(_ turn: UInt64) -> Bool {
+    MonotonicClock.milliseconds() >= turn + Self.longTurn
+  }
+
   private func showFigures(_ now: UInt64) {
     let wall = WallClock.milliseconds()
     counters.set(.loaded, machine.count)
     counters.set(.lateMilliseconds, Int(machine.lateness(now: wall)))
+    guard !isLong(now) else { return }
     people.lookAtState(now: now)
     lookAfterDatabase(now)
     guard now >= nextCount, now >= databaseNotBefore else { return }
@@ -216,7 +226,13 @@ final class SchedulerWorker {
   /// - Parameter committed: the group's committed offset.
   private func startsOver(_ partition: TopicPartition, _ committed: Int64?) -> Bool {
     let number = partition.partition
-    for _ in 0..<40 where !context.signals.isStopping {
+    let deadline = MonotonicClock.milliseconds() + Self.takeoverPatience
+    var attempts = 0
+    // An attempt may take longer than that: one more follows.
+    while failure == nil, !context.signals.isStopping,
+      attempts < 2 || MonotonicClock.milliseconds() < deadline
+    {
+      attempts += 1
       do throws(StoreError) {
         let position = try store.position(number)
         // Asked afterwards: the former owner may still read, and a position beyond the end means another log.

@@ -10,6 +10,15 @@ import Testing
 
 /// The count of device tokens by state.
 @Suite struct DeviceCensusTests {
+  @Test func `a count costs the database 2 % of its time, and its silence nothing`() {
+    func pause(_ took: UInt64, isCounted: Bool) -> UInt64 {
+      DeviceCountReporter.pause(after: took, isCounted: isCounted, atLeast: 60_000)
+    }
+    #expect(pause(10, isCounted: true) == 60_000)
+    #expect(pause(2_000, isCounted: true) == 100_000)
+    #expect(pause(65_000, isCounted: false) == 60_000)
+  }
+
   @Test func `the census follows the database`() throws {
     let folder = TemporaryFolder()
     let database = folder.file("tokens.db")

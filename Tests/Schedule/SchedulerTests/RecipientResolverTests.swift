@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import DeviceTokens
 import Identity
 import Records
 import ServiceKit
@@ -52,6 +53,26 @@ import Testing
     }
     #expect(second.isEmpty)
     #expect(resolver.removeAll().sorted() == [1, 2])
+  }
+
+  /// One that does not answer costs the turn its deadline once.
+  @Test func `a database that has failed is not asked again in the same turn`() throws {
+    let path = folder.file("later.db")
+    var resolver = RecipientResolver(
+      path, onePerModel: [], try .test(), Counters<SchedulerMetrics>())
+    start(1, in: &resolver)
+    let nothing = resolver.look(now: 1_000, areStatesKnown: true) {
+      _ throws(StoreError) -> ActivityState? in nil
+    }
+    #expect(nothing.isEmpty)
+    // It appears in the middle of the turn.
+    let store = try TokenStore(path, now: 1)
+    let device = DeviceKey(token: "ab", app: "a.b", environment: .production)
+    let details = DeviceDetails(pushType: "liveactivity", user: "ann", activity: "order")
+    try store.put(device, DeviceState(presence: .registered(at: 5_000), details: details))
+    try store.setComplete(at: 1)
+    #expect(resolver.newTokens(now: 1_000, wall: 6_000).isEmpty)
+    #expect(resolver.newTokens(now: 2_000, wall: 6_000).map(\.token.device) == [device])
   }
 
   @Test func `a request about an activity waits until the database has its last state`() throws {

@@ -39,6 +39,21 @@ import Testing
     #expect(batch.isDue(now: 1_200, capacity: 100))
   }
 
+  @Test func `a batch whose answer was lost is in the database if all its positions are`() {
+    var batch = ScheduleBatch()
+    batch.move(0, to: 6)
+    batch.move(1, to: 9)
+    #expect(!batch.isTaken([0: 6, 1: 9], over: [0: 5, 1: 9]))
+    batch.unanswered = []
+    #expect(batch.isTaken([0: 6, 1: 9], over: [0: 5, 1: 9]))
+    #expect(batch.isTaken([0: 6, 1: 9], over: [1: 9]))
+    // It was not taken, or another owner is ahead.
+    #expect(!batch.isTaken([0: 5, 1: 9], over: [0: 5, 1: 9]))
+    #expect(!batch.isTaken([0: 7, 1: 9], over: [0: 5, 1: 9]))
+    // Nobody can say.
+    #expect(!batch.isTaken([0: 6, 1: 9], over: [0: 6, 1: 9]))
+  }
+
   @Test func `a key that ended and has another entry in one batch has ended`() {
     func job(_ offset: Int64, _ change: ScheduleChange) -> ScheduleJob {
       ScheduleJob(

@@ -16,10 +16,9 @@ import Testing
 
 /// The worker's turn, part by part.
 @Suite struct SchedulerWorkerTests {
-  @Test func `what is in memory is released while the database is silent and a repair is owed`()
-    throws
-  {
-    let fixture = try SchedulerFixture(partitions: 1)
+  private func worker(
+    _ fixture: SchedulerFixture
+  ) throws -> (SchedulerWorker, ServiceContext) {
     let path = fixture.folder.file("a.db")
     let context = try SchedulerService.context(
       ["--topic-prefix", fixture.kafka.prefix, "--database", path])
@@ -32,6 +31,44 @@ import Testing
         context))
     let worker = try SchedulerWorker(
       settings, context, names, ScheduleStore(TokenStore(path, now: 1)), cluster)
+    return (worker, context)
+  }
+
+  @Test func `a change that the database took ends nothing though its answer was lost`() throws {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let (worker, context) = try worker(fixture)
+    worker.machine.begin([0])
+    try worker.store.startOver(0)
+    worker.positions = [0: 0]
+    let request = ScheduleChange.value(.request(due: 1_000, written: 5), identity: 7)
+    let job = ScheduleJob(
+      source: Source(topic: 0, partition: 0), offset: 5, key: "a.b:production:y".exact,
+      change: request, value: "x")
+    // What the database has after the change, and the batch as it was before its answer.
+    try worker.store.setPosition(0, 6)
+    worker.batch.move(0, to: 6)
+    let batch = worker.batch
+    worker.batch.unanswered = [ScheduleOutcome([job], over: [:])]
+    #expect(worker.readRecords(MonotonicClock.milliseconds()) == 0)
+    #expect(worker.failure == nil && worker.batch.isEmpty && worker.positions == [0: 6])
+    #expect(worker.counters[.scheduled] == 1)
+
+    // Without it, another process has written.
+    worker.positions = [0: 0]
+    worker.batch = batch
+    _ = worker.readRecords(MonotonicClock.milliseconds())
+    #expect(worker.failure != nil && worker.positions == [0: 0])
+    worker.machine.removeAll()
+    worker.failure = nil
+    context.signals.requestStop()
+    try worker.run()
+  }
+
+  @Test func `what is in memory is released while the database is silent and a repair is owed`()
+    throws
+  {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let (worker, context) = try worker(fixture)
 
     // Partition 0 is read to its end, and one of its requests is due.
     let now = WallClock.milliseconds()

@@ -61,8 +61,8 @@ public final class PostgresServer: @unchecked Sendable {
     return "postgresql://martlet@/\(name)?host=\(folder.path)"
   }
 
-  /// Starts PgBouncer in transaction mode in front of the server, with two connections per database, and returns the
-  /// URL of a database through it. Only once per server.
+  /// Starts PgBouncer in transaction mode in front of the server, with two connections per database, for which a client
+  /// waits 3 seconds at most, and returns the URL of a database through it. Only once per server.
   public func pool(_ name: String) throws -> String {
     try command("pool")
     return "postgresql://martlet@/\(name)?host=\(folder.path)&port=6432"
@@ -124,8 +124,8 @@ public final class PostgresServer: @unchecked Sendable {
     pool() {
       printf '%s\\n' '[databases]' "* = host=$folder user=martlet" '[pgbouncer]' "unix_socket_dir = $folder" \
         'listen_addr =' 'listen_port = 6432' 'auth_type = any' 'pool_mode = transaction' \
-        'default_pool_size = 2' "logfile = $folder/pgbouncer.log" "pidfile = $folder/pgbouncer.pid" \
-        > "$folder/pgbouncer.ini"
+        'default_pool_size = 2' 'query_wait_timeout = 3' "logfile = $folder/pgbouncer.log" \\
+        "pidfile = $folder/pgbouncer.pid" > "$folder/pgbouncer.ini"
       run /usr/sbin/pgbouncer -d "$folder/pgbouncer.ini" || return
       # Its socket is there before it listens.
       for _ in $(seq 100); do
