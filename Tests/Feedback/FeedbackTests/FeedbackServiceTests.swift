@@ -113,22 +113,6 @@ import Testing
     #expect(fixture.invalid(atLeast: 1).count == 1)
   }
 
-  @Test func `a bad token answer is a suspicion only and never makes a token invalid`() throws {
-    let fixture = try Fixture()
-    let service = try fixture.start()
-    defer { service.stop() }
-    try fixture.send([
-      Fixture.feedback(Fixture.device(1), status: 400, reason: "BadDeviceToken", timestamp: nil),
-      Fixture.feedback(
-        Fixture.device(2), status: 400, reason: "DeviceTokenNotForTopic", timestamp: nil),
-      Fixture.feedback(Fixture.device(3), status: 410, reason: "", timestamp: nil),
-    ])
-    #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [Fixture.device(3).token])
-    #expect(eventually { service.counter("feedback") == 3 })
-    #expect(service.counter("suspected") == 2)
-    #expect(try fixture.published(keys: 1).count == 1)
-  }
-
   @Test func `a bad record becomes a dead letter with its reason and the rest goes on`() throws {
     let fixture = try Fixture()
     let good = Fixture.feedback(Fixture.device(1))

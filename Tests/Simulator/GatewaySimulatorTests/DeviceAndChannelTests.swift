@@ -43,16 +43,6 @@ import Testing
     #expect(try gateway.json("/counters")["overwritten"]?.int == 1)
   }
 
-  @Test func `the user sees the last of a collapse id`() throws {
-    let gateway = try RunningGateway()
-    let client = try GatewayClient(gateway)
-    for number in 1...3 { _ = try client.send { $0.with("apns-id", id(number)) } }
-    let all = try gateway.jsonLines("/delivered?app=\(Self.app)")
-    #expect(all.compactMap { $0["replaced"]?.bool } == [true, true, false])
-    let visible = try gateway.jsonLines("/delivered?visible=true")
-    #expect(visible.compactMap { $0["apns_id"]?.string } == [id(3)])
-  }
-
   @Test func `what shows nothing is not visible`() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
