@@ -141,36 +141,6 @@ import Testing
           }))
     }
   }
-
-  @Test func `documents survive 50,000 random mutations: read, or refused inside the text`() {
-    var random = SeededGenerator(seed: 7)
-    let parser = JSONParser()
-    let good = Array(
-      #"{"aps":{"alert":{"title":"A\u00e9","body":"x"},"badge":1},"n":[1.5e3,-2,true,null,"😀"]}"#
-        .utf8)
-    let alphabet = Array(#"{}[]",:\u0e-tfn "#.utf8)
-    var refused = 0
-    for _ in 0..<50_000 {
-      var text = good
-      for _ in 0...Int(random.next() % 4) where !text.isEmpty {
-        let position = Int(random.next() % UInt64(text.count))
-        switch random.next() % 4 {
-        case 0: text[position] = UInt8(truncatingIfNeeded: random.next())
-        case 1: text[position] = alphabet[Int(random.next() % UInt64(alphabet.count))]
-        case 2: text.remove(at: position)
-        default: text.removeLast(text.count - position)
-        }
-      }
-      do throws(JSONError) {
-        _ = try parser.parse(text)
-      } catch {
-        refused += 1
-        #expect(error.offset <= text.count)
-      }
-    }
-    #expect(refused > 25_000)
-    #expect(refused < 50_000)
-  }
 }
 
 @Suite struct ByteBufferTests {
