@@ -30,23 +30,18 @@ extension Scenario {
       name: "broker-moves", summary: "leaders and coordinators move among three brokers",
       need: .embeddedBroker, brokers: 3, hasStragglers: true, bound: outageBound
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 1_500)
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 1_500) { _ in
         rig.countFault("leaders and coordinators move")
         try move(rig)
         try rig.pump(between: 200, and: 1_000)
         rig.compareOffsets()
-        try rig.awaitRecovery(of: mark)
       }
     },
     Scenario(
       name: "broker-errors", summary: "bursts of errors in answers to every kind of request",
       need: .embeddedBroker, hasStragglers: true, bound: outageBound
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 1_500)
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 1_500) { _ in
         rig.countFault("errors")
         try injectErrors(rig)
         try rig.pump(between: 500, and: 1_500)
@@ -54,7 +49,6 @@ extension Scenario {
           try rig.broker("PUT", "/errors/clear", ["request": .string(request)])
         }
         rig.compareOffsets()
-        try rig.awaitRecovery(of: mark)
       }
     },
     Scenario(

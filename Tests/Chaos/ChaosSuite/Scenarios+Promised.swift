@@ -63,13 +63,10 @@ extension Scenario {
       bound: DuplicateBound(
         seconds: 1, reason: "what could not be committed if a partition moves meanwhile")
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 1_000, and: 3_000)
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 1_000, and: 3_000) { _ in
         rig.countFault("broker restart")
         if rig.isEmbedded { try rig.kill("broker") } else { try restartBroker(rig) }
         rig.compareOffsets()
-        try rig.awaitRecovery(of: mark)
       }
     },
   ]
