@@ -4,7 +4,6 @@ import Glibc
 import JSON
 import LabCommand
 import Random
-import ServiceKit
 
 /// Brokers that stop, lose leadership, or return errors; groups that never become stable.
 extension Scenario {
@@ -62,9 +61,7 @@ extension Scenario {
         let mark = rig.mark()
         rig.countFault("\(name) joins and leaves")
         try rig.pipeline.startSender(name)
-        let hasJoined = try rig.awaitLog(
-          name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
-        if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
+        try rig.awaitPartitions(of: name)
         try rig.pump(between: 0, and: 500)
         rig.compareOffsets()
         try rig.stopForGood(name)

@@ -274,15 +274,6 @@ import Testing
     #expect(try isInvalid(invalidator, 7))
   }
 
-  @Test func `a 410 that calls the token bad is a suspicion: two days are asked of it`() throws {
-    let invalidator = try invalidator("410-bad.db")
-    let outcome = try judge(invalidator, [invalid(1, at: 5, reason: "BadDeviceToken")])
-    #expect(outcome.publications.isEmpty)
-    #expect(try confirmed(invalidator, now: 10 * Self.day).isEmpty)
-    _ = try judge(invalidator, [invalid(1, at: 2 * Self.day, reason: "BadDeviceToken")])
-    #expect(try confirmed(invalidator, now: 3 * Self.day) == [Fixture.device(1)])
-  }
-
   // MARK: Times
 
   @Test func `no time of an answer lies after its reception, nor is it older than an hour`() throws
