@@ -86,10 +86,7 @@ final class FeedbackFixture {
       ] + flags)
     var settings = try FeedbackSettings(context.values)
     settings.kafka = kafka.configuration
-    let ready = settings
-    return try RunningService(context) { context throws(ServiceFailure) in
-      try FeedbackService.run(ready, context)
-    }
+    return try RunningService(context, settings, FeedbackService.run)
   }
 
   /// Invalid tokens in the database, once there are this many (or the time is up).

@@ -72,10 +72,7 @@ final class IngestFixture {
     var settings = try IngestSettings(context.values)
     settings.kafka = kafka.configuration
     settings.kafka.producer += properties
-    let ready = settings
-    return try RunningService(context) { context throws(ServiceFailure) in
-      try IngestService.run(ready, context)
-    }
+    return try RunningService(context, settings, IngestService.run)
   }
 
   func read(_ topic: String, count: Int) throws -> [ReadRecord] {

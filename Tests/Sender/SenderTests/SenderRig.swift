@@ -139,10 +139,7 @@ final class SenderRig {
       ] + Self.http2 + hosts + flags)
     var settings = try SenderSettings(context.values)
     change(&settings.fixed)
-    let ready = settings
-    let sender = try RunningService(context) { context throws(ServiceFailure) in
-      try SenderService.run(ready, context)
-    }
+    let sender = try RunningService(context, settings, SenderService.run)
     senders.append(sender)
     return sender
   }

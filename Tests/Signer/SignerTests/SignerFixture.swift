@@ -63,9 +63,7 @@ final class SignerFixture {
     let context = ServiceContext(try values(more), name: SignerService.name)
     let settings = try SignerService.settings(context.values)
     try change()
-    return try RunningService(context) { context throws(ServiceFailure) in
-      try SignerService.run(settings, context)
-    }
+    return try RunningService(context, settings, SignerService.run)
   }
 
   /// Every token on the topic, once there are so many records.
