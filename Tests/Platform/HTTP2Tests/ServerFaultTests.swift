@@ -97,96 +97,6 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `pings are not answered`(_ http2: HTTP2Implementation) throws {
-    let (pair, exchanges) = try pairWithRequests(http2, 1)
-    pair.server.mute(.pingAnswers)
-    pair.client.ping()
-    pair.answer("200")
-    try pair.settle()
-    #expect(pair.client.drainNotices().isEmpty)
-    #expect(exchanges[0].pointee.status == 200)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `a mute server sends nothing`(_ http2: HTTP2Implementation) throws {
-    let (pair, exchanges) = try pairWithRequests(http2, 1)
-    pair.server.mute(.everything)
-    pair.answer("200")
-    pair.client.ping()
-    try pair.settle()
-    #expect(pair.client.drainNotices().isEmpty)
-    #expect(exchanges[0].pointee.fate == .pending)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `a status without its body is an answer`(_ http2: HTTP2Implementation) throws {
-    let (pair, exchanges) = try pairWithRequests(http2, 1)
-    var headers = HeaderList()
-    headers.append(":status", "503")
-    pair.server.respondPartly(
-      pair.received.removeFirst(), headers, code: HTTP2ErrorCode.internalError)
-    try pair.settle()
-    #expect(exchanges[0].pointee.fate == .answered)
-    #expect(exchanges[0].pointee.status == 503)
-    #expect(!exchanges[0].pointee.ended)
-    #expect(exchanges[0].pointee.closeCode == HTTP2ErrorCode.internalError)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `a reset after the answer changes nothing`(_ http2: HTTP2Implementation) throws {
-    let (pair, exchanges) = try pairWithRequests(http2, 1)
-    pair.answer("200")
-    pair.server.sendRawReset(1, code: HTTP2ErrorCode.noError)
-    let next = try #require(pair.submit())
-    try pair.settle()
-    pair.answer("200")
-    try pair.settle()
-    #expect(exchanges[0].pointee.fate == .answered)
-    #expect(next.pointee.fate == .answered)
-    #expect(pair.completed.count == 2)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `held window updates stop a large body until they are released`(_ http2: HTTP2Implementation)
-    throws
-  {
-    var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
-    settings.initialWindowSize = 100
-    let pair = SessionPair(http2, settings)
-    try pair.settle()
-    pair.server.holdWindowUpdates(true)
-    let exchange = try #require(pair.submit(body: String(repeating: "b", count: 1_000)))
-    try pair.settle()
-    #expect(pair.received.isEmpty)
-    #expect(exchange.pointee.bodySent == 100)
-    pair.server.holdWindowUpdates(false)
-    try pair.settle()
-    #expect(pair.received.first?.pointee.bodyTotal == 1_000)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `a window that becomes negative is waited for`(_ http2: HTTP2Implementation) throws {
-    var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
-    settings.initialWindowSize = 1_000
-    let pair = SessionPair(http2, settings)
-    try pair.settle()
-    pair.server.holdWindowUpdates(true)
-    let exchange = try #require(pair.submit(body: String(repeating: "b", count: 3_000)))
-    try pair.settle()
-    #expect(exchange.pointee.bodySent == 1_000)
-    // 1,000 bytes are used up: a window of 10 leaves −990.
-    pair.server.update(SettingsChange(initialWindowSize: 10))
-    try pair.settle()
-    #expect(exchange.pointee.bodySent == 1_000)
-    pair.server.update(SettingsChange(initialWindowSize: 1_500))
-    try pair.settle()
-    #expect(exchange.pointee.bodySent == 1_500)
-    pair.server.holdWindowUpdates(false)
-    try pair.settle()
-    #expect(pair.received.first?.pointee.bodyTotal == 3_000)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
   func `an answer before the request's end stops its body`(_ http2: HTTP2Implementation) throws {
     var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
     settings.initialWindowSize = 100
@@ -292,22 +202,5 @@ import Testing
       }
     }
     #expect(pair.completed.count == 100)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `stream IDs end`(_ http2: HTTP2Implementation) throws {
-    var settings = SessionSettings()
-    settings.firstStreamID = Int32.max - 2
-    let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 10), client: settings)
-    try pair.settle()
-    let exchanges = try (0..<2).map { _ in try #require(pair.submit()) }
-    #expect(pair.submit() == nil)
-    try pair.settle()
-    #expect(pair.received.map(\.pointee.streamID) == [Int32.max - 2, Int32.max])
-    pair.answer("200")
-    pair.answer("200")
-    try pair.settle()
-    #expect(exchanges.allSatisfy { $0.pointee.status == 200 })
-    #expect(pair.client.nextStreamID > UInt32(Int32.max))
   }
 }
