@@ -36,7 +36,7 @@ import Testing
     }
     #expect(try rig.committed() <= 0)
     broker.clearFaults(of: .initProducerID)
-    #expect(try eventually(withinMilliseconds: 60_000) { try rig.committed() == count })
+    #expect(try eventually { try rig.committed() == count })
     #expect(sender.counter("taken") == count)
     let most = Publisher.unacknowledgedBytesAtMost / garbage.utf8.count + Self.inFlight
     #expect((least...most).contains(last.taken), "\(last.taken) were taken of at most \(most)")

@@ -52,7 +52,7 @@ import Testing
     #expect(try rig.martlet(["pause"]) == "nothing is paused\n")
     _ = try rig.martlet(["pause", "com.example.chat", "--reason", "wrong text"])
     let sign = "what=com.example.chat:production"
-    #expect(rig["martlet-sender"].prints(sign, withinMilliseconds: 60_000))
+    #expect(rig["martlet-sender"].prints(sign))
     #expect(rig.stop("martlet-sender") == 0)
     try rig.start("martlet-sender")
     // The same credential serves both.
@@ -83,7 +83,7 @@ import Testing
     let rig = try pipeline(lanes: ["--lanes", text])
     defer { rig.stop() }
     _ = try rig.martlet(["pause", "--lane", "news"])
-    #expect(rig["martlet-sender"].prints("what=lane:news", withinMilliseconds: 60_000))
+    #expect(rig["martlet-sender"].prints("what=lane:news"))
     for lane in lanes.all {
       let first = 20 * Int(lane.place)
       try request(rig, first..<first + 20, app: "com.example.app", lane: lane, of: lanes)
