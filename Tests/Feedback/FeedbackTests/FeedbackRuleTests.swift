@@ -225,11 +225,8 @@ import Testing
 
   // MARK: Tokens that are called invalid
 
-  private func invalid(
-    _ number: Int, at time: Int64, status: UInt16 = 410, reason: String = "Unregistered"
-  ) -> FeedbackRecord {
-    Fixture.feedback(
-      Fixture.device(number), status: status, reason: reason, timestamp: time, sentAt: time)
+  private func invalid(_ number: Int, at time: Int64) -> FeedbackRecord {
+    Fixture.feedback(Fixture.device(number), timestamp: time, sentAt: time)
   }
 
   /// Publishes what has to be taken back, and reads it back.
