@@ -3,7 +3,8 @@ import HTTP2
 import HTTP2Server
 import Testing
 
-/// What the server side can do wrong on purpose, and what our client makes of it.
+/// What the server side can do wrong on purpose, and what our client makes of it. Further faults are those of the
+/// simulator, in `GatewaySimulatorTests`.
 @Suite struct ServerFaultTests {
   private func pairWithRequests(_ http2: HTTP2Implementation, _ count: Int) throws -> (
     SessionPair, [UnsafeMutablePointer<Exchange>]

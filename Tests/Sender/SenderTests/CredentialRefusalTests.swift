@@ -10,12 +10,13 @@ import Testing
 @testable import OperatorCommand
 @testable import Sender
 
-/// A credential that APNs refuses for a while, and settings of an app that it refuses.
+/// Settings of an app that APNs refuses. A credential that it refuses is in
+/// `SenderDecisionsTests/Dispatch/CredentialRefusalTests.swift`.
 @Suite struct CredentialRefusalTests {
-  private func refuse(_ rig: SenderRig, _ reason: String, times: Int = 1) throws {
+  private func refuse(_ rig: SenderRig, _ reason: String) throws {
     try rig.addFaults(
       #"[{"id":"any_answer","status":400,"reason":"\#(reason)","#
-        + #""when":{"token":"\#(SenderRig.token(1))","times":\#(times)}}]"#)
+        + #""when":{"token":"\#(SenderRig.token(1))","times":1}}]"#)
   }
 
   private func send(_ rig: SenderRig, body: String = #"{"aps":{"alert":"x"}}"#) throws {
