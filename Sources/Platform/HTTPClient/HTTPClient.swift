@@ -41,10 +41,8 @@ public final class HTTPClient {
     try send("GET", url, nil)
   }
 
-  public func put(
-    _ url: String, _ body: [UInt8] = [], contentType: String = "application/json"
-  ) throws(HTTPClientError) -> HTTPAnswer {
-    try send("PUT", url, body, contentType: contentType)
+  public func put(_ url: String, _ body: [UInt8] = []) throws(HTTPClientError) -> HTTPAnswer {
+    try send("PUT", url, body)
   }
 
   public func post(

@@ -265,24 +265,4 @@ private let lines = "application/x-ndjson"
     #expect(upload.receive().hasPrefix("HTTP/1.1 202"))
     withExtendedLifetime(idle) {}
   }
-
-  @Test func `what RFC 9112 calls an error is refused before it is looked at`() throws {
-    let fixture = try APIFixture()
-    let body = request()
-    func status(_ fields: String, line: String = "POST /v1/notifications HTTP/1.1") throws -> Int {
-      RawClient.status(
-        try RawClient.exchange(
-          "\(line)\r\n\(fields)Authorization: Bearer shop\r\nConnection: close\r\n\r\n\(body)",
-          port: fixture.port))
-    }
-    let length = "Content-Length: \(body.utf8.count)\r\n"
-    #expect(try status("Host: x\r\n" + length) == 202)
-    #expect(try status(length) == 400)
-    #expect(try status("Host: x\r\nTransfer-Encoding: chunked\r\n" + length) == 400)
-    #expect(try status("Host: x\r\nContent-Length: 3\r\n" + length) == 400)
-    #expect(try status("Host: x\r\nContent-Length : 3\r\n") == 400)
-    #expect(try status("Host: x\n" + length) == 400)
-    #expect(try status("Host: x\r\nX: 1\r\n y\r\n" + length) == 400)
-    #expect(try status("Host: x\r\nAuthorization: Bearer shop\u{0}x\r\n" + length) == 400)
-  }
 }

@@ -290,23 +290,4 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
       #expect(abs((at ?? 0) - WallClock.milliseconds()) < 60_000)
     }
   }
-
-  @Test func `clients that send nothing, or half of a request, delay no other client`() throws {
-    let fixture = try APIFixture(["--max-connections", "40"])
-    func isAnswered() -> Bool { (try? fixture.post(request()).status) == 202 }
-    var open: [RawClient] = []
-    for index in 0..<120 {
-      let connection = try RawClient(port: fixture.port)
-      if index % 3 == 1 { connection.send("POST /v1/notifications HTTP/1.1\r\nHost: x\r\n") }
-      if index % 3 == 2 {
-        connection.send(
-          "POST /v1/notifications HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer all\r\n"
-            + "Content-Type: application/x-ndjson\r\nContent-Length: 100000\r\n\r\n{\"app\"")
-      }
-      open.append(connection)
-    }
-    // Bodies that have begun are not ended at once, not even by the same key.
-    #expect(eventually { isAnswered() })
-    withExtendedLifetime(open) {}
-  }
 }

@@ -61,11 +61,11 @@ extension ChaosRig {
     faults += 1
   }
 
-  /// Waits until a process has logged an event `count` times.
-  func awaitLog(
-    _ name: String, _ event: some LogTable, count: Int, within milliseconds: UInt64
-  ) throws -> Bool {
-    try pump(until: { occurrences(name, event) >= count }, within: milliseconds)
+  /// Waits until a process that has been started has partitions.
+  func awaitPartitions(of name: String) throws {
+    let hasJoined = try pump(
+      until: { occurrences(name, ServiceKitLog.partitionsAssigned) > 0 }, within: 60_000)
+    if !hasJoined { problem("\(name) got no partitions within 60 s") }
   }
 
   func occurrences(_ name: String, _ event: some LogTable) -> Int {

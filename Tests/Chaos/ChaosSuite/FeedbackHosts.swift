@@ -72,9 +72,7 @@ final class FeedbackHosts {
   private func start(_ host: Host) throws {
     try rig.pipeline.startFeedback(host.name, database: host.database)
     running.append(host)
-    let hasJoined = try rig.awaitLog(
-      host.name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
-    if !hasJoined { rig.problem("\(host.name) got no partitions within 60 s") }
+    try rig.awaitPartitions(of: host.name)
     rig.databases = running.map(\.database)
   }
 

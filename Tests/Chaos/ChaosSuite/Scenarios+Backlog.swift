@@ -28,9 +28,7 @@ extension Scenario {
         let mark = rig.mark()
         let begin = MonotonicClock.milliseconds()
         for name in names { try rig.pipeline.startSender(name) }
-        let hasJoined = try rig.awaitLog(
-          names[0], ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
-        if !hasJoined { rig.problem("\(names[0]) got no partitions within 60 s") }
+        try rig.awaitPartitions(of: names[0])
         try rig.pump(between: 100, and: 1_000)
         try rig.kill(rig.random.pick(names))
         try rig.awaitRecovery(of: mark)
@@ -68,9 +66,7 @@ extension Scenario {
         let mark = rig.mark()
         rig.countFault("\(name) joins and leaves")
         try rig.pipeline.startSender(name)
-        let hasJoined = try rig.awaitLog(
-          name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
-        if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
+        try rig.awaitPartitions(of: name)
         try rig.pump(between: 500, and: 2_000)
         try rig.stopForGood(name)
         try rig.awaitRecovery(of: mark)

@@ -44,9 +44,7 @@ extension Scenario {
       let hosts = try FeedbackHosts(rig)
       defer { hosts.close() }
       try hosts.join()
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 2_000)
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 2_000) { _ in
         let name = hosts.pick()
         rig.signal(name, SIGSTOP)
         try rig.pump(UInt64(rig.options.sessionMilliseconds) + 2_000)
@@ -54,7 +52,6 @@ extension Scenario {
         try rig.pump(1_500)
         rig.signal(name, SIGCONT)
         try rig.pump(between: 1_000, and: 2_000)
-        try rig.awaitRecovery(of: mark)
       }
       try hosts.compare()
     },

@@ -21,12 +21,9 @@ extension Scenario {
     ) { rig in
       let writer = try HostileWriter(rig)
       defer { writer.close() }
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 300, and: 1_000)
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 300, and: 1_000) { _ in
         try writer.writeExtremes()
         rig.compareOffsets()
-        try rig.awaitRecovery(of: mark)
       }
       try awaitTokens(rig)
     },
@@ -41,13 +38,10 @@ extension Scenario {
       let writer = try HostileWriter(rig)
       defer { writer.close() }
       try writer.register(2_000)
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 300, and: 1_000)
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 300, and: 1_000) { _ in
         try writer.forgeAnswers()
         try writer.forgeAnswers(isImport: true)
         try writer.forgeAnswers()
-        try rig.awaitRecovery(of: mark)
       }
       let isSaid = try rig.pump(
         until: { rig.occurrences("feedback", FeedbackLog.badTokenWave) > 0 }, within: 60_000)

@@ -4,7 +4,6 @@ import Glibc
 import JSON
 import LabCommand
 import Random
-import ServiceKit
 
 /// Brokers that stop, lose leadership, or return errors; groups that never become stable.
 extension Scenario {
@@ -30,23 +29,18 @@ extension Scenario {
       name: "broker-moves", summary: "leaders and coordinators move among three brokers",
       need: .embeddedBroker, brokers: 3, hasStragglers: true, bound: outageBound
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 1_500)
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 1_500) { _ in
         rig.countFault("leaders and coordinators move")
         try move(rig)
         try rig.pump(between: 200, and: 1_000)
         rig.compareOffsets()
-        try rig.awaitRecovery(of: mark)
       }
     },
     Scenario(
       name: "broker-errors", summary: "bursts of errors in answers to every kind of request",
       need: .embeddedBroker, hasStragglers: true, bound: outageBound
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 1_500)
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 1_500) { _ in
         rig.countFault("errors")
         try injectErrors(rig)
         try rig.pump(between: 500, and: 1_500)
@@ -54,7 +48,6 @@ extension Scenario {
           try rig.broker("PUT", "/errors/clear", ["request": .string(request)])
         }
         rig.compareOffsets()
-        try rig.awaitRecovery(of: mark)
       }
     },
     Scenario(
@@ -68,9 +61,7 @@ extension Scenario {
         let mark = rig.mark()
         rig.countFault("\(name) joins and leaves")
         try rig.pipeline.startSender(name)
-        let hasJoined = try rig.awaitLog(
-          name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
-        if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
+        try rig.awaitPartitions(of: name)
         try rig.pump(between: 0, and: 500)
         rig.compareOffsets()
         try rig.stopForGood(name)

@@ -2,7 +2,6 @@
 import Glibc
 import LabCommand
 import Random
-import ServiceKit
 
 /// Processes that die, stop, or stall.
 extension Scenario {
@@ -116,9 +115,7 @@ extension Scenario {
         try rig.pipeline.startSender(name)
       }
       for name in names {
-        let hasJoined = try rig.awaitLog(
-          name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
-        if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
+        try rig.awaitPartitions(of: name)
       }
       try rig.pump(between: 1_000, and: 4_000)
       rig.compareOffsets()

@@ -14,12 +14,9 @@ extension Scenario {
   ) { rig in
     let writer = try PoisonWriter(rig)
     defer { writer.close() }
-    for _ in rig.turns(rig.options.kills) {
-      try rig.pump(between: 300, and: 1_000)
-      let mark = rig.mark()
+    try rig.turns(afterBetween: 300, and: 1_000) { _ in
       try writer.write(rig)
       rig.compareOffsets()
-      try rig.awaitRecovery(of: mark)
     }
   }
 }

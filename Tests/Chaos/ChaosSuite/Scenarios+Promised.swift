@@ -25,8 +25,9 @@ extension Scenario {
         }
         // With the same name, it gets its partitions back without waiting for the old session to expire.
         let limit: UInt64 = 10_000
-        let isBack = try rig.awaitLog(
-          "sender-1", ServiceKitLog.partitionsAssigned, count: turn + 2, within: limit)
+        let isBack = try rig.pump(
+          until: { rig.occurrences("sender-1", ServiceKitLog.partitionsAssigned) >= turn + 2 },
+          within: limit)
         if !isBack {
           rig.problem("a static member did not get its partitions back within \(limit) ms")
         }
@@ -41,9 +42,7 @@ extension Scenario {
         let name = "joiner-\(turn + 1)"
         rig.countFault("\(name) joins and leaves")
         try rig.pipeline.startSender(name)
-        let hasJoined = try rig.awaitLog(
-          name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
-        if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
+        try rig.awaitPartitions(of: name)
         try rig.pump(between: 500, and: 2_000)
         rig.compareOffsets()
         try rig.stopForGood(name)
@@ -63,13 +62,10 @@ extension Scenario {
       bound: DuplicateBound(
         seconds: 1, reason: "what could not be committed if a partition moves meanwhile")
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 1_000, and: 3_000)
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 1_000, and: 3_000) { _ in
         rig.countFault("broker restart")
         if rig.isEmbedded { try rig.kill("broker") } else { try restartBroker(rig) }
         rig.compareOffsets()
-        try rig.awaitRecovery(of: mark)
       }
     },
   ]

@@ -3,7 +3,6 @@ import Glibc
 import LabCommand
 import Random
 import Scheduler
-import ServiceKit
 import Store
 
 /// A scheduler whose database does not respond, several schedulers, and requests to users.
@@ -80,9 +79,7 @@ extension Scenario {
     let name = "scheduler-\(number)"
     rig.countFault("\(name) joins with an empty disk")
     try rig.pipeline.startScheduler(name, database: "\(rig.place.folder)/\(name).db")
-    let hasJoined = try rig.awaitLog(
-      name, ServiceKitLog.partitionsAssigned, count: 1, within: 60_000)
-    if !hasJoined { rig.problem("\(name) got no partitions within 60 s") }
+    try rig.awaitPartitions(of: name)
     return name
   }
 

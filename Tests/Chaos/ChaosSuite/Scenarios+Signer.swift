@@ -13,15 +13,12 @@ extension Scenario {
       bound: DuplicateBound(
         seconds: 0.5, reason: "a deadline that seems over while its answer is on the way")
     ) { rig in
-      for _ in rig.turns(rig.options.kills) {
-        try rig.pump(between: 500, and: 1_500)
-        let mark = rig.mark()
+      try rig.turns(afterBetween: 500, and: 1_500) { _ in
         rig.signal("signer", SIGSTOP)
         for name in rig.senders { try setShim(rig, name, clockMilliseconds: 56 * 60_000) }
         try rig.pump(between: 5_000, and: 8_000)
         for name in rig.senders { try setShim(rig, name) }
         rig.signal("signer", SIGCONT)
-        try rig.awaitRecovery(of: mark)
       }
       if !rig.auditor.senderDeadLetters.isEmpty {
         rig.problem("a signer outage made dead letters: \(rig.auditor.senderDeadLetters)")

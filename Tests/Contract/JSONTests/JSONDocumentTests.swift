@@ -141,64 +141,9 @@ import Testing
           }))
     }
   }
-
-  @Test func `documents survive 50,000 random mutations: read, or refused inside the text`() {
-    var random = SeededGenerator(seed: 7)
-    let parser = JSONParser()
-    let good = Array(
-      #"{"aps":{"alert":{"title":"A\u00e9","body":"x"},"badge":1},"n":[1.5e3,-2,true,null,"😀"]}"#
-        .utf8)
-    let alphabet = Array(#"{}[]",:\u0e-tfn "#.utf8)
-    var refused = 0
-    for _ in 0..<50_000 {
-      var text = good
-      for _ in 0...Int(random.next() % 4) where !text.isEmpty {
-        let position = Int(random.next() % UInt64(text.count))
-        switch random.next() % 4 {
-        case 0: text[position] = UInt8(truncatingIfNeeded: random.next())
-        case 1: text[position] = alphabet[Int(random.next() % UInt64(alphabet.count))]
-        case 2: text.remove(at: position)
-        default: text.removeLast(text.count - position)
-        }
-      }
-      do throws(JSONError) {
-        _ = try parser.parse(text)
-      } catch {
-        refused += 1
-        #expect(error.offset <= text.count)
-      }
-    }
-    #expect(refused > 25_000)
-    #expect(refused < 50_000)
-  }
 }
 
 @Suite struct ByteBufferTests {
-  private func text(_ fill: (inout ByteBuffer) -> Void) -> String {
-    var buffer = ByteBuffer(capacity: 16)
-    fill(&buffer)
-    return String(decoding: buffer.bytes, as: UTF8.self)
-  }
-
-  @Test func `buffers print every integer as Swift does`() {
-    for value in [0, 7, 10, 99, 100, -1, Int64.max, Int64.min, 1_795_224_000_123] {
-      #expect(text { $0.append(decimal: value) } == "\(value)")
-    }
-    var power: UInt64 = 1
-    for _ in 0..<20 {
-      for value in [power - 1, power, UInt64.max] {
-        #expect(text { $0.append(decimalMagnitude: value) } == "\(value)")
-      }
-      power = power.multipliedReportingOverflow(by: 10).partialValue
-    }
-  }
-
-  @Test func `buffers escape what JSON wants escaped`() {
-    let raw: [UInt8] = Array("a\"b\\c\n\t\r\u{8}\u{c}\u{0}\u{1f}é/".utf8)
-    let escaped = text { buffer in raw.withUnsafeBytes { buffer.append(jsonEscaped: $0) } }
-    #expect(escaped == #"a\"b\\c\n\t\r\b\f\u0000\u001fé/"#)
-  }
-
   @Test func `buffers grow and are emptied from the front without losing a byte`() {
     var random = SeededGenerator(seed: 5)
     var buffer = ByteBuffer(capacity: 16)
@@ -219,12 +164,12 @@ import Testing
   }
 
   @Test func `buffers take a half-written entry back`() {
-    #expect(
-      text {
-        $0.append("keep")
-        $0.append("drop")
-        $0.truncate(to: 4)
-      } == "keep")
+    var buffer = ByteBuffer(capacity: 16)
+    buffer.append("keep")
+    buffer.append("drop")
+    buffer.truncate(to: 4)
+    let text = String(decoding: buffer.bytes, as: UTF8.self)
+    #expect(text == "keep")
   }
 }
 

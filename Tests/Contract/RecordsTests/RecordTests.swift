@@ -3,7 +3,6 @@
 import APNS
 import Contract
 import JSON
-import Random
 import Records
 import Testing
 
@@ -212,32 +211,6 @@ import Testing
     } catch {
       #expect(error.field == field)
     }
-  }
-
-  @Test func `records survive random mutations: read, or refused`() {
-    var random = SeededGenerator(seed: 9)
-    let good = FeedbackRecord(
-      device: Self.device, topic: "com.example.app", status: 410, reason: "Unregistered",
-      timestamp: 7, apnsID: "", sentAt: 8, at: 9
-    ).value
-    var refused = 0
-    let parser = JSONParser()
-    for _ in 0..<20_000 {
-      var text = good
-      for _ in 0...Int(random.next() % 3) {
-        text[Int(random.next() % UInt64(text.count))] = UInt8(
-          truncatingIfNeeded: random.next() % 128)
-      }
-      text.withUnsafeBytes { bytes in
-        do throws(RecordError) {
-          _ = try FeedbackRecord(bytes, parser: parser)
-        } catch {
-          refused += 1
-        }
-      }
-    }
-    #expect(refused > 5_000)
-    #expect(refused < 20_000)
   }
 }
 

@@ -76,12 +76,8 @@ final class FeedbackFixture {
     try produce(names.devices, devices.map { ($0.key, $0.value) })
   }
 
-  /// - Parameters:
-  ///   - database: another one than the fixture's: another host.
-  ///   - property: of librdkafka, for the consumer.
-  func start(
-    database: String? = nil, property: KafkaConfiguration.Property? = nil, flags: [String] = []
-  ) throws -> RunningService {
+  /// - Parameter database: another one than the fixture's: another host.
+  func start(database: String? = nil, flags: [String] = []) throws -> RunningService {
     let context = try FeedbackService.context(
       [
         "--topic-prefix", kafka.prefix, "--database", database ?? self.database,
@@ -90,11 +86,7 @@ final class FeedbackFixture {
       ] + flags)
     var settings = try FeedbackSettings(context.values)
     settings.kafka = kafka.configuration
-    if let property { settings.kafka.consumer.append(property) }
-    let ready = settings
-    return try RunningService(context) { context throws(ServiceFailure) in
-      try FeedbackService.run(ready, context)
-    }
+    return try RunningService(context, settings, FeedbackService.run)
   }
 
   /// Invalid tokens in the database, once there are this many (or the time is up).

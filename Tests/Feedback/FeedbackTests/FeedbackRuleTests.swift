@@ -225,11 +225,8 @@ import Testing
 
   // MARK: Tokens that are called invalid
 
-  private func invalid(
-    _ number: Int, at time: Int64, status: UInt16 = 410, reason: String = "Unregistered"
-  ) -> FeedbackRecord {
-    Fixture.feedback(
-      Fixture.device(number), status: status, reason: reason, timestamp: time, sentAt: time)
+  private func invalid(_ number: Int, at time: Int64) -> FeedbackRecord {
+    Fixture.feedback(Fixture.device(number), timestamp: time, sentAt: time)
   }
 
   /// Publishes what has to be taken back, and reads it back.
@@ -272,15 +269,6 @@ import Testing
     // Nothing is lost: the next such answer about a token decides, on a quieter day.
     _ = try judge(invalidator, [invalid(7, at: 7 * Self.day)])
     #expect(try isInvalid(invalidator, 7))
-  }
-
-  @Test func `a 410 that calls the token bad is a suspicion: two days are asked of it`() throws {
-    let invalidator = try invalidator("410-bad.db")
-    let outcome = try judge(invalidator, [invalid(1, at: 5, reason: "BadDeviceToken")])
-    #expect(outcome.publications.isEmpty)
-    #expect(try confirmed(invalidator, now: 10 * Self.day).isEmpty)
-    _ = try judge(invalidator, [invalid(1, at: 2 * Self.day, reason: "BadDeviceToken")])
-    #expect(try confirmed(invalidator, now: 3 * Self.day) == [Fixture.device(1)])
   }
 
   // MARK: Times

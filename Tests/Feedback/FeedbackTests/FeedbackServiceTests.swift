@@ -35,22 +35,6 @@ import Testing
     #expect(try eventually { try fixture.committed(fixture.names.feedback) == 300 })
   }
 
-  @Test func `what ends a transaction is no record, and leaves the group without lag`() throws {
-    let fixture = try Fixture(partitions: 1, embedded: true)
-    try fixture.send([Fixture.feedback(Fixture.device(1))])
-    for topic in [fixture.names.feedback, fixture.names.devices] {
-      try fixture.kafka.endTransaction(on: topic)
-    }
-    let service = try fixture.start()
-    defer { service.stop() }
-    try expectEventually {
-      try fixture.committed(fixture.names.feedback, partitions: 1) == 2
-        && fixture.committed(fixture.names.devices, partitions: 1) == 1
-    }
-    #expect(service.counter("feedback") == 1)
-    #expect(service.counter("lost_to_retention") == 0)
-  }
-
   @Test func `registrations with a zone that does not exist are counted, and kept`() throws {
     let fixture = try Fixture()
     let service = try fixture.start()
@@ -127,22 +111,6 @@ import Testing
     #expect(eventually { service.counter("feedback") == 1 })
     #expect(eventually { service.counter("forgotten") == 1 })
     #expect(fixture.invalid(atLeast: 1).count == 1)
-  }
-
-  @Test func `a bad token answer is a suspicion only and never makes a token invalid`() throws {
-    let fixture = try Fixture()
-    let service = try fixture.start()
-    defer { service.stop() }
-    try fixture.send([
-      Fixture.feedback(Fixture.device(1), status: 400, reason: "BadDeviceToken", timestamp: nil),
-      Fixture.feedback(
-        Fixture.device(2), status: 400, reason: "DeviceTokenNotForTopic", timestamp: nil),
-      Fixture.feedback(Fixture.device(3), status: 410, reason: "", timestamp: nil),
-    ])
-    #expect(fixture.invalid(atLeast: 1).map(\.device.token) == [Fixture.device(3).token])
-    #expect(eventually { service.counter("feedback") == 3 })
-    #expect(service.counter("suspected") == 2)
-    #expect(try fixture.published(keys: 1).count == 1)
   }
 
   @Test func `a bad record becomes a dead letter with its reason and the rest goes on`() throws {

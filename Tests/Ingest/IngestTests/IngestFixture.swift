@@ -72,10 +72,7 @@ final class IngestFixture {
     var settings = try IngestSettings(context.values)
     settings.kafka = kafka.configuration
     settings.kafka.producer += properties
-    let ready = settings
-    return try RunningService(context) { context throws(ServiceFailure) in
-      try IngestService.run(ready, context)
-    }
+    return try RunningService(context, settings, IngestService.run)
   }
 
   func read(_ topic: String, count: Int) throws -> [ReadRecord] {
@@ -102,18 +99,7 @@ final class IngestFixture {
 
   /// The committed offsets of ingest, added up.
   func committed(requestPartitions: Int = 4) throws -> Int64 {
-    try commits(requestPartitions: requestPartitions).reduce(0) { $0 + ($1 ?? 0) }
-  }
-
-  /// What the group has committed of each partition of requests.
-  func commits(requestPartitions: Int = 4) throws -> [Int64?] {
-    let admin = try KafkaAdmin(kafka.configuration)
-    defer { admin.close() }
-    let partitions = (0..<Int32(requestPartitions)).map {
-      TopicPartition(topic: names.requests, partition: $0)
-    }
-    return try admin.groupOffsets(names.group(.ingest), partitions, timeoutMilliseconds: 30_000)
-      .map(\.offset)
+    try kafka.committed(names.group(.ingest), names.requests, partitions: requestPartitions)
   }
 
   static let token = String(repeating: "ab", count: 32)

@@ -3,7 +3,8 @@ import HTTP2
 import HTTP2Server
 import Testing
 
-/// What the server side can do wrong on purpose, and what our client makes of it.
+/// What the server side can do wrong on purpose, and what our client makes of it. Further faults are those of the
+/// simulator, in `GatewaySimulatorTests`.
 @Suite struct ServerFaultTests {
   private func pairWithRequests(_ http2: HTTP2Implementation, _ count: Int) throws -> (
     SessionPair, [UnsafeMutablePointer<Exchange>]
@@ -65,24 +66,6 @@ import Testing
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
-  func `a raw GOAWAY has the given bytes`(_ http2: HTTP2Implementation) throws {
-    let (pair, exchanges) = try pairWithRequests(http2, 4)
-    pair.server.sendRawGoAway(lastStreamID: 0x7FFF_FFFF, code: 0, debug: [0xFF, 0xFE])
-    pair.server.sendRawGoAway(lastStreamID: 3, code: 11, debug: [])
-    try pair.settle()
-    #expect(
-      pair.client.drainNotices() == [
-        .goAway(lastStreamID: 0x7FFF_FFFF, code: 0, debug: [0xFF, 0xFE]),
-        .goAway(lastStreamID: 3, code: 11, debug: []),
-      ])
-    #expect(exchanges.map(\.pointee.fate) == [.pending, .pending, .unprocessed, .unprocessed])
-    // This side knows nothing of it and answers on.
-    pair.answer("200")
-    try pair.settle()
-    #expect(exchanges[0].pointee.fate == .answered)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
   func `what was queued before a raw frame goes out before it`(
     _ http2: HTTP2Implementation
   ) throws {
@@ -94,130 +77,6 @@ import Testing
     let frames = try pair.serverFrames()
     #expect(frames.map(\.type) == [1, 7])
     #expect(exchanges.count == 1)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `pings are not answered`(_ http2: HTTP2Implementation) throws {
-    let (pair, exchanges) = try pairWithRequests(http2, 1)
-    pair.server.mute(.pingAnswers)
-    pair.client.ping()
-    pair.answer("200")
-    try pair.settle()
-    #expect(pair.client.drainNotices().isEmpty)
-    #expect(exchanges[0].pointee.status == 200)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `a mute server sends nothing`(_ http2: HTTP2Implementation) throws {
-    let (pair, exchanges) = try pairWithRequests(http2, 1)
-    pair.server.mute(.everything)
-    pair.answer("200")
-    pair.client.ping()
-    try pair.settle()
-    #expect(pair.client.drainNotices().isEmpty)
-    #expect(exchanges[0].pointee.fate == .pending)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `a status without its body is an answer`(_ http2: HTTP2Implementation) throws {
-    let (pair, exchanges) = try pairWithRequests(http2, 1)
-    var headers = HeaderList()
-    headers.append(":status", "503")
-    pair.server.respondPartly(
-      pair.received.removeFirst(), headers, code: HTTP2ErrorCode.internalError)
-    try pair.settle()
-    #expect(exchanges[0].pointee.fate == .answered)
-    #expect(exchanges[0].pointee.status == 503)
-    #expect(!exchanges[0].pointee.ended)
-    #expect(exchanges[0].pointee.closeCode == HTTP2ErrorCode.internalError)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `a reset after the answer changes nothing`(_ http2: HTTP2Implementation) throws {
-    let (pair, exchanges) = try pairWithRequests(http2, 1)
-    pair.answer("200")
-    pair.server.sendRawReset(1, code: HTTP2ErrorCode.noError)
-    let next = try #require(pair.submit())
-    try pair.settle()
-    pair.answer("200")
-    try pair.settle()
-    #expect(exchanges[0].pointee.fate == .answered)
-    #expect(next.pointee.fate == .answered)
-    #expect(pair.completed.count == 2)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `held window updates stop a large body until they are released`(_ http2: HTTP2Implementation)
-    throws
-  {
-    var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
-    settings.initialWindowSize = 100
-    let pair = SessionPair(http2, settings)
-    try pair.settle()
-    pair.server.holdWindowUpdates(true)
-    let exchange = try #require(pair.submit(body: String(repeating: "b", count: 1_000)))
-    try pair.settle()
-    #expect(pair.received.isEmpty)
-    #expect(exchange.pointee.bodySent == 100)
-    pair.server.holdWindowUpdates(false)
-    try pair.settle()
-    #expect(pair.received.first?.pointee.bodyTotal == 1_000)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `a window that becomes negative is waited for`(_ http2: HTTP2Implementation) throws {
-    var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
-    settings.initialWindowSize = 1_000
-    let pair = SessionPair(http2, settings)
-    try pair.settle()
-    pair.server.holdWindowUpdates(true)
-    let exchange = try #require(pair.submit(body: String(repeating: "b", count: 3_000)))
-    try pair.settle()
-    #expect(exchange.pointee.bodySent == 1_000)
-    // 1,000 bytes are used up: a window of 10 leaves −990.
-    pair.server.update(SettingsChange(initialWindowSize: 10))
-    try pair.settle()
-    #expect(exchange.pointee.bodySent == 1_000)
-    pair.server.update(SettingsChange(initialWindowSize: 1_500))
-    try pair.settle()
-    #expect(exchange.pointee.bodySent == 1_500)
-    pair.server.holdWindowUpdates(false)
-    try pair.settle()
-    #expect(pair.received.first?.pointee.bodyTotal == 3_000)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `an answer before the request's end stops its body`(_ http2: HTTP2Implementation) throws {
-    var settings = SessionSettings.gateway(maxConcurrentStreams: 10)
-    settings.initialWindowSize = 100
-    let pair = SessionPair(http2, settings)
-    pair.server.earlyAnswerLimit = 100
-    try pair.settle()
-    pair.server.holdWindowUpdates(true)
-    // One says how large it will be, the other one has only begun.
-    let large = pair.exchange(body: String(repeating: "b", count: 1_000))
-    #expect(pair.submit(large, more: [("content-length", "1000")]))
-    let fitting = try #require(pair.submit(body: String(repeating: "b", count: 100)))
-    let small = try #require(pair.submit(body: "{}"))
-    try pair.settle()
-    var early: [UnsafeMutablePointer<ServerRequest>] = []
-    pair.pool.drainEarly(into: &early)
-    // The small one was complete in the same turn and is an ordinary request.
-    #expect(early.map(\.pointee.streamID) == [large.pointee.streamID])
-    #expect(
-      pair.received.map(\.pointee.streamID) == [fitting.pointee.streamID, small.pointee.streamID])
-    var headers = HeaderList()
-    headers.append(":status", "413")
-    let request = try #require(early.first)
-    pair.server.respondEarly(request, headers, body: UnsafeRawBufferPointer(start: nil, count: 0))
-    try pair.settle()
-    #expect(pair.completed == [large])
-    #expect(large.pointee.status == 413)
-    #expect(large.pointee.fate == .answered)
-    #expect(large.pointee.closeCode == HTTP2ErrorCode.noError)
-    #expect(large.pointee.bodySent == 100)
-    pair.pool.drainEarly(into: &early)
-    #expect(early.isEmpty)
   }
 
   /// The error code of the GOAWAY that a client is sent off with.
@@ -269,45 +128,5 @@ import Testing
     for _ in 0..<1_100 { pair.client.ping() }
     #expect(throws: ConnectionFailure.self) { try pair.settle() }
     #expect(try farewellCode(pair) == HTTP2ErrorCode.enhanceYourCalm)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `the encoder follows a table size that changes`(_ http2: HTTP2Implementation) throws {
-    let pair = SessionPair(http2)
-    try pair.settle()
-    for size: UInt32 in [0, 4_096, 100, 0, 65_536] {
-      pair.server.update(SettingsChange(headerTableSize: size))
-      try pair.settle()
-      for number in 0..<20 {
-        let exchange = pair.exchange(body: "{}")
-        let isTaken = pair.submit(
-          exchange, path: "/3/device/\(number)", more: [("apns-topic", "com.example.\(number)")])
-        #expect(isTaken)
-        try pair.settle()
-        let request = try #require(pair.received.first).pointee
-        let last = request.fieldCount - 1
-        #expect(request.value(last).string == "com.example.\(number)")
-        pair.answer("200")
-        try pair.settle()
-      }
-    }
-    #expect(pair.completed.count == 100)
-  }
-
-  @Test(arguments: HTTP2Implementation.allCases)
-  func `stream IDs end`(_ http2: HTTP2Implementation) throws {
-    var settings = SessionSettings()
-    settings.firstStreamID = Int32.max - 2
-    let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 10), client: settings)
-    try pair.settle()
-    let exchanges = try (0..<2).map { _ in try #require(pair.submit()) }
-    #expect(pair.submit() == nil)
-    try pair.settle()
-    #expect(pair.received.map(\.pointee.streamID) == [Int32.max - 2, Int32.max])
-    pair.answer("200")
-    pair.answer("200")
-    try pair.settle()
-    #expect(exchanges.allSatisfy { $0.pointee.status == 200 })
-    #expect(pair.client.nextStreamID > UInt32(Int32.max))
   }
 }

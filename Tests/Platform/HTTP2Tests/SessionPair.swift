@@ -17,11 +17,11 @@ final class SessionPair {
 
   init(
     _ http2: HTTP2Implementation, _ settings: SessionSettings = .gateway(maxConcurrentStreams: 100),
-    client: SessionSettings = SessionSettings(), firstStreamID: Int32 = 1,
-    pool: ServerRequestPool = ServerRequestPool()
+    firstStreamID: Int32 = 1, pool: ServerRequestPool = ServerRequestPool()
   ) {
     self.pool = pool
-    self.client = HTTP2ClientSession(http2, settings: client, firstStreamID: firstStreamID)
+    client = HTTP2ClientSession(
+      http2, settings: SessionSettings(), firstStreamID: firstStreamID)
     server = HTTP2ServerSession(settings: settings, pool: pool, token: 1)
   }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Glibc
 import HTTPClient
 import HTTPServer
 import Synchronization
@@ -87,28 +86,6 @@ private final class Lines: Sendable {
     let digits = 9 + 90 * 2 + 900 * 3 + 9_000 * 4 + 90_000 * 5 + 6
     #expect(count == digits + 100_000 * "{\"number\":}\n".utf8.count)
     #expect(try client.get("\(base)/nothing").body.isEmpty)
-  }
-
-  @Test func `half-open requests, however many, do not block other clients`() throws {
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = in_addr_t(INADDR_LOOPBACK).bigEndian
-    address.sin_port = server.port.bigEndian
-    var open: [Int32] = []
-    defer { for socket in open { close(socket) } }
-    for _ in 0..<300 {
-      let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-      open.append(socket)
-      let status = withUnsafePointer(to: &address) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          connect(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-        }
-      }
-      try #require(status == 0)
-      _ = send(socket, "GET /hea", 8, Int32(MSG_NOSIGNAL))
-    }
-    #expect(try HTTPClient(timeoutMilliseconds: 30_000).get("\(base)/health").status == 200)
-    #expect(try client.get("\(base)/report").status == 200)
   }
 
   @Test func `a taken port is refused with the reason`() {

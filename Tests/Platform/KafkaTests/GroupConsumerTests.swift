@@ -76,7 +76,7 @@ import Testing
     var configuration = fixture.configuration
     configuration.consumer.append(("queued.min.messages", "100"))
     let member = try GroupMember(fixture, group: "readers", topic: topic, configuration)
-    let complete = try eventually(withinMilliseconds: 60_000) {
+    let complete = try eventually {
       try member.serve()
       member.takeAll()
       return member.taken.count >= 10_000

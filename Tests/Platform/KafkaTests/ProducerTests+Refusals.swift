@@ -63,7 +63,7 @@ extension ProducerTests {
     _ = produceOne(7, producer, topic)
     var deliveries: [Delivery] = []
     var seen: Set<String?> = []
-    let isWritten = eventually(withinMilliseconds: 60_000, pauseMilliseconds: 0) {
+    let isWritten = eventually(pauseMilliseconds: 0) {
       deliveries += producer.drainDeliveries()
       if let trouble = producer.trouble { seen.insert(trouble.topics.first) }
       return !deliveries.isEmpty

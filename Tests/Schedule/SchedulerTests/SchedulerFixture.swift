@@ -34,10 +34,7 @@ final class SchedulerFixture {
     let context = try IngestService.context(["--topic-prefix", kafka.prefix])
     var settings = try IngestSettings(context.values)
     settings.kafka = kafka.configuration
-    let ready = settings
-    return try RunningService(context) { context throws(ServiceFailure) in
-      try IngestService.run(ready, context)
-    }
+    return try RunningService(context, settings, IngestService.run)
   }
 
   func scheduler(_ database: String, _ flags: [String] = []) throws -> RunningService {
@@ -45,10 +42,7 @@ final class SchedulerFixture {
       ["--topic-prefix", kafka.prefix, "--database", database] + flags)
     var settings = try SchedulerSettings(context.values)
     settings.kafka = kafka.configuration
-    let ready = settings
-    return try RunningService(context) { context throws(ServiceFailure) in
-      try SchedulerService.run(ready, context)
-    }
+    return try RunningService(context, settings, SchedulerService.run)
   }
 
   /// A time so many milliseconds after these services work on their partitions.

@@ -23,7 +23,7 @@ import Testing
     let ingest = try new.ingest()
     let second = try new.scheduler(path)
     try new.request("after", sendAt: due)
-    #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= 2 })
+    #expect(try eventually { try new.sent().count >= 2 })
     #expect(try new.sent().map(\.id).sorted() == ["after", "before"])
     for (_, at) in try new.sent() { #expect(at >= due) }
     #expect(second.counter("rebuilds") == 0)
@@ -85,7 +85,7 @@ import Testing
     #expect(second.stop() == nil)
     // What was there before would be written and released once more by each that begins.
     let third = try new.scheduler(path)
-    #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= ids.count })
+    #expect(try eventually { try new.sent().count >= ids.count })
     #expect(eventually { third.counter("loaded") == 0 })
     #expect(third.counter("written_again") == 0)
     let sent = try new.sent()
@@ -112,7 +112,7 @@ import Testing
     #expect(
       try eventually { try new.readAll(new.names.schedule).count == 5 })
     let second = try new.scheduler(path)
-    #expect(try eventually(withinMilliseconds: 60_000) { try new.sent().count >= 8 })
+    #expect(try eventually { try new.sent().count >= 8 })
     #expect(
       try new.sent().map(\.id).sorted()
         == (0..<5).map { "after\($0)" } + (0..<3).map { "before\($0)" })

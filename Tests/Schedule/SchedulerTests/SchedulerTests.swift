@@ -96,20 +96,6 @@ import Testing
     #expect(ingest.stop() == nil && second.stop() == nil)
   }
 
-  @Test func `a request that replaces another one by its id is the one that is sent`() throws {
-    let fixture = try SchedulerFixture()
-    let ingest = try fixture.ingest()
-    let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
-    let now = WallClock.milliseconds()
-    try fixture.request("a", sendAt: now + 86_400_000)
-    #expect(eventually { scheduler.counter("scheduled") == 1 })
-    try fixture.request("a", sendAt: WallClock.milliseconds() + 2_000, more: #","priority":5"#)
-    #expect(try eventually { try fixture.sent().count == 1 })
-    let record = try fixture.readAll(fixture.names.notifications(.first))[0]
-    #expect(record.value?.contains("\talert\t5\t") == true, "\(record.value ?? "")")
-    #expect(ingest.stop() == nil && scheduler.stop() == nil)
-  }
-
   @Test
   func `a request that is released early by a wrong clock is handed back and sent at its time`()
     throws

@@ -72,17 +72,4 @@ import Testing
       #expect(try admin.watermarks(place, timeoutMilliseconds: 30_000).high == 0)
     }
   }
-
-  @Test func `Service Unavailable, as Apple spells it for broadcasts, is no end: it is sent again`()
-    throws
-  {
-    let rig = try SenderRig()
-    let gateways = try rig.gateways([script([.serviceUnavailableSpaced])])
-    try rig.publishToken()
-    try rig.startSender(for: gateways)
-    try broadcast(rig, 1)
-    let receipts = try rig.receipts(1)
-    #expect(receipts.map(\.outcome) == [.delivered])
-    #expect(receipts.first?.attempts == 2)
-  }
 }

@@ -64,7 +64,7 @@ import Testing
     let sender = try rig.startSender(for: [gateway])
     try rig.sendMany(3)
     // The fifth comes 10 s later at the earliest.
-    #expect(eventually(withinMilliseconds: 60_000) { sender.counter("connects") == 4 })
+    #expect(eventually { sender.counter("connects") == 4 })
     try File.write(rig.rootPath, rig.authority.certificatePEM)
     sender.context.signals.requestReload()
     #expect(eventually(withinMilliseconds: 8_000) { gateway.seen.requests.count == 3 })

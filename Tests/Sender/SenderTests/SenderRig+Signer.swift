@@ -22,8 +22,6 @@ extension SenderRig {
     ]
     let context = try SignerService.context(given + flags)
     let settings = try SignerService.settings(context.values)
-    return try RunningService(context) { context throws(ServiceFailure) in
-      try SignerService.run(settings, context)
-    }
+    return try RunningService(context, settings, SignerService.run)
   }
 }

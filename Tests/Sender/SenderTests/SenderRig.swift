@@ -139,10 +139,7 @@ final class SenderRig {
       ] + Self.http2 + hosts + flags)
     var settings = try SenderSettings(context.values)
     change(&settings.fixed)
-    let ready = settings
-    let sender = try RunningService(context) { context throws(ServiceFailure) in
-      try SenderService.run(ready, context)
-    }
+    let sender = try RunningService(context, settings, SenderService.run)
     senders.append(sender)
     return sender
   }
@@ -178,13 +175,9 @@ final class SenderRig {
 
   /// The sum of what the group has committed on the transactional lane.
   func committed() throws -> Int {
-    let admin = try KafkaAdmin(fixture.configuration)
-    defer { admin.close() }
-    let all = (0..<Int32(partitions)).map {
-      TopicPartition(topic: names.notifications(.first), partition: $0)
-    }
-    let offsets = try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 30_000)
-    return offsets.reduce(0) { $0 + Int($1.offset ?? 0) }
+    try Int(
+      fixture.committed(
+        names.group(.sender), names.notifications(.first), partitions: partitions))
   }
 
   /// Produces to the transactional lane and waits for nothing.

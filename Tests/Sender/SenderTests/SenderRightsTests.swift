@@ -22,7 +22,7 @@ import Testing
   }
 
   private func wait(_ sender: RunningService, for words: String?) -> Bool {
-    eventually(withinMilliseconds: 60_000) { obstacle(sender) == words }
+    eventually { obstacle(sender) == words }
   }
 
   @Test func `with the rights of the table nothing is missing, and pushes are sent`() throws {

@@ -69,7 +69,7 @@ import Testing
       "\(obstacles(signer))")
     place.user.grant(operation, resource)
     #expect(
-      eventually(withinMilliseconds: 60_000) { !obstacles(signer).contains(words) },
+      eventually { !obstacles(signer).contains(words) },
       "\(obstacles(signer))")
     #expect(eventually(withinMilliseconds: 40_000) { signer.isOwner })
     #expect(!signer.hasEnded)

@@ -87,25 +87,6 @@ import Testing
     #expect(try fixture.tokens(atLeast: 1).map(\.keyID) == ["KEYKEYKEY2"])
   }
 
-  @Test func `a token younger than 45 minutes on the topic is left alone`() throws {
-    let fixture = try SignerFixture()
-    try fixture.publish(record(fixture, age: 44 * 60, generation: 7))
-    let signer = try fixture.start()
-    defer { signer.stop() }
-    #expect(eventually { signer.isOwner })
-    letPass(milliseconds: 1_500)
-    #expect(try fixture.tokens(atLeast: 1).count == 1)
-  }
-
-  @Test func `an older token is renewed with the next generation`() throws {
-    let fixture = try SignerFixture()
-    try fixture.publish(record(fixture, age: 46 * 60, generation: 7))
-    let signer = try fixture.start()
-    defer { signer.stop() }
-    let tokens = try fixture.tokens(atLeast: 2)
-    #expect(tokens.map(\.generation) == [7, 8])
-  }
-
   @Test
   func `a second signer stands by and takes over without minting, whatever is requested`() throws {
     let fixture = try SignerFixture()
@@ -212,22 +193,6 @@ import Testing
     fixture.kafka.broker!.setUp()
     #expect(try fixture.tokens(atLeast: 2).count == 2)
     #expect(!signer.hasEnded)
-  }
-
-  @Test func `other apps of a credential travel with the token that there is, not with a new one`()
-    throws
-  {
-    let fixture = try SignerFixture()
-    let signer = try fixture.start()
-    defer { signer.stop() }
-    let first = try #require(try fixture.tokens(atLeast: 1).first)
-    try fixture.writeCredentials(apps: ["com.example.app", "com.example.second"])
-    let tokens = try fixture.tokens(atLeast: 2)
-    #expect(tokens.count == 2)
-    #expect(tokens.last?.apps == ["com.example.app", "com.example.second"])
-    #expect(tokens.last?.token == first.token)
-    #expect(tokens.last?.issuedAt == first.issuedAt)
-    #expect(tokens.last?.generation == first.generation + 1)
   }
 
   @Test func `with a token key the topic holds no plain token, and the key opens it`() throws {

@@ -43,16 +43,6 @@ import Testing
     #expect(try gateway.json("/counters")["overwritten"]?.int == 1)
   }
 
-  @Test func `the user sees the last of a collapse id`() throws {
-    let gateway = try RunningGateway()
-    let client = try GatewayClient(gateway)
-    for number in 1...3 { _ = try client.send { $0.with("apns-id", id(number)) } }
-    let all = try gateway.jsonLines("/delivered?app=\(Self.app)")
-    #expect(all.compactMap { $0["replaced"]?.bool } == [true, true, false])
-    let visible = try gateway.jsonLines("/delivered?visible=true")
-    #expect(visible.compactMap { $0["apns_id"]?.string } == [id(3)])
-  }
-
   @Test func `what shows nothing is not visible`() throws {
     let gateway = try RunningGateway()
     let client = try GatewayClient(gateway)
@@ -128,17 +118,6 @@ import Testing
     #expect(try GatewayClient(gateway).send { $0 }.body.contains("TopicDisallowed"))
     let missing = body.replacing("key.pub", with: "nosuch.pub")
     #expect(try gateway.admin("PUT", "/keys", missing).contains("public_key_file cannot be read"))
-  }
-
-  @Test func `an expiration passes on the gateway's clock`() throws {
-    let gateway = try RunningGateway()
-    _ = try gateway.admin("POST", "/tokens/\(Self.token)/offline")
-    let client = try GatewayClient(gateway)
-    let soon = "\(WallClock.seconds() + 60)"
-    #expect(try client.send { $0.with("apns-expiration", soon) }.status == 200)
-    _ = try gateway.admin("POST", "/clock/advance", #"{"by":"2m"}"#)
-    #expect(try gateway.admin("POST", "/tokens/\(Self.token)/online") == "{\"delivered\":0}\n")
-    #expect(try gateway.json("/counters")["expired_in_store"]?.int == 1)
   }
 
   @Test func `uninstalling and registering again changes the answer`() throws {
@@ -241,6 +220,8 @@ import Testing
     ("PUT", "/tokens", #"[{"token":"ab","colour":"red"}]"#, "tokens[0].colour"),
     ("PUT", "/tokens", #"[{"token":"ab","timestamp":"now"}]"#, "tokens[0].timestamp"),
     ("PUT", "/tokens", #"[{"token":"ab","environment":"moon"}]"#, "tokens[0].environment"),
+    ("PUT", "/tokens", #"[{"token":"ab","background_budget":-1}]"#, "budget must be from 0"),
+    ("PUT", "/tokens", #"[{"token":"ab","live_activity_budget":"many"}]"#, "whole number"),
     ("PUT", "/tokens", #"{"token":"ab"}"#, "tokens must be an array"),
     ("PUT", "/tokens", "{", "not valid JSON"),
     ("PUT", "/keys", #"[{"key_id":"A","team_id":"B"}]"#, "keys[0].public_key"),
@@ -263,6 +244,7 @@ import Testing
     ("POST", "/connections/all/goaway", #"{"reason":"Odd"}"#, "reason"),
     ("GET", "/delivered?colour=red", "", "colour is not known"),
     ("GET", "/delivered?visible=maybe", "", "visible must be"),
+    ("GET", "/delivered?undelivered=maybe", "", "undelivered must be"),
   ])
   func `a wrong request names what is wrong`(
     method: String, path: String, body: String, words: String

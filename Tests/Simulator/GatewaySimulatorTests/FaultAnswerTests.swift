@@ -144,21 +144,6 @@ import Testing
     try open.wait { exchanges.allSatisfy { $0.pointee.status == 200 } }
   }
 
-  @Test func `added_latency: log-normal and bimodal latency`() throws {
-    let rig = try FaultRig(
-      """
-      [{"id":"added_latency","profile":"bimodal","fast":"0ms","slow":"400ms","share":0.5,"when":{"until_count":8}},
-       {"id":"added_latency","profile":"lognormal","median":"20ms","p99":"60ms","when":{"from_count":9}}]
-      """)
-    let client = try rig.client()
-    let bimodal = try (0..<8).map { _ in try client.took { try client.send(client.push) } }
-    let slow = bimodal.count { $0 >= 400 }
-    #expect((1...7).contains(slow), "\(bimodal)")
-    let normal = try (0..<10).map { _ in try client.took { try client.send(client.push) } }
-    #expect(Set(normal).count > 1, "\(normal)")
-    #expect(normal.sorted()[5] >= 8, "\(normal)")
-  }
-
   @Test
   func
     `unusual_frames: answers in many DATA frames, CONTINUATION, padding, with trailers and a 103`()

@@ -3,7 +3,6 @@ import APNS
 import Bytes
 import EventLoop
 import GatewaySimulator
-import Glibc
 import HTTP2
 import HTTPClient
 import JSON
@@ -146,21 +145,5 @@ import Testing
       client.notices.contains(
         .goAway(lastStreamID: 1, code: 0, debug: Array(#"{"reason":"Shutdown"}"#.utf8))))
     #expect(client.notices.last == .closed(nil))
-  }
-
-  @Test(.enabled(if: access("/usr/bin/curl", X_OK) == 0))
-  func `curl gets the same answers`() throws {
-    let gateway = try RunningGateway()
-    let client = try GatewayClient(gateway)
-    let url =
-      "https://localhost:\(gateway.simulator.address.port)/3/device/\(String(repeating: "0a", count: 32))"
-    let command =
-      "curl -s --http2 --cacert \(gateway.rootPath) -w ' %{http_code} %{http_version}' -d '{}'"
-    let refused = try FaultRig.output("\(command) \(url)")
-    #expect(refused == #"{"reason":"MissingProviderToken"} 403 2"#)
-    let authorization = client.push.fields.first { $0.name == "authorization" }?.value ?? ""
-    let accepted = try FaultRig.output(
-      "\(command) -H 'authorization: \(authorization)' -H 'apns-topic: com.example.app' \(url)")
-    #expect(accepted == " 200 2")
   }
 }

@@ -64,19 +64,19 @@ public final class BuiltProgram {
   public var output: String { (try? File.text(outputPath)) ?? "" }
 
   /// Waits until it has printed `text`.
-  public func prints(_ text: String, withinMilliseconds limit: UInt64) -> Bool {
+  public func prints(_ text: String, withinMilliseconds limit: UInt64 = 60_000) -> Bool {
     eventually(withinMilliseconds: limit, pauseMilliseconds: 20) { output.contains(text) }
   }
 
   /// Waits until it has logged `event`.
-  public func prints(_ event: some LogTable, withinMilliseconds limit: UInt64) -> Bool {
+  public func prints(_ event: some LogTable, withinMilliseconds limit: UInt64 = 60_000) -> Bool {
     prints(event.rawValue, withinMilliseconds: limit)
   }
 
   /// Waits until it has logged `event`, and returns its first field, `url`; nil if time runs out before.
-  public func url(of event: some LogTable, withinMilliseconds limit: UInt64 = 60_000) -> String? {
+  public func url(of event: some LogTable) -> String? {
     let start = "\(event.rawValue) url="
-    guard prints(start, withinMilliseconds: limit) else { return nil }
+    guard prints(start) else { return nil }
     let text = output
     return text.firstRange(of: start).map { range in
       String(text[range.upperBound...].prefix { !$0.isWhitespace })
@@ -85,9 +85,9 @@ public final class BuiltProgram {
 
   /// Waits until it has written its address to this file, and returns the content without the newline; nil if it ends
   /// or time runs out before.
-  public func announcement(in path: String, withinMilliseconds limit: UInt64 = 60_000) -> String? {
+  public func announcement(in path: String) -> String? {
     var text: String?
-    _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
+    _ = eventually(pauseMilliseconds: 10) {
       text = (try? File.read(path))?.split(separator: 10).first.map {
         String(decoding: $0, as: UTF8.self)
       }
@@ -98,9 +98,9 @@ public final class BuiltProgram {
 
   /// The port on which it accepts connections, according to the kernel, for programs that choose a free port and do not
   /// report it. nil if it ends or time runs out before.
-  public func listeningPort(withinMilliseconds limit: UInt64 = 60_000) -> UInt16? {
+  public func listeningPort() -> UInt16? {
     var port: UInt16?
-    _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
+    _ = eventually(pauseMilliseconds: 10) {
       port = ListeningSockets.ports(of: pid).first
       return port != nil || hasEnded
     }
@@ -112,7 +112,7 @@ public final class BuiltProgram {
   private var hasEnded: Bool { wait(withinMilliseconds: 0) != nil }
 
   /// Its exit status (128 + signal if a signal ended it), or nil if it is still running.
-  public func wait(withinMilliseconds limit: UInt64) -> Int32? {
+  public func wait(withinMilliseconds limit: UInt64 = 60_000) -> Int32? {
     _ = eventually(withinMilliseconds: limit, pauseMilliseconds: 10) {
       var raw: Int32 = 0
       guard status == nil, waitpid(pid, &raw, WNOHANG) == pid else { return status != nil }

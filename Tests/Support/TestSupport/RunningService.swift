@@ -6,7 +6,8 @@ import Synchronization
 /// A service on a thread of this process; it stops when the last reference goes.
 public final class RunningService {
   public let context: ServiceContext
-  private let patience: UInt64
+  /// Milliseconds that a stop may take.
+  private static let patience: UInt64 = 120_000
   private let end = End()
   private var thread: LoopThread?
 
@@ -15,17 +16,16 @@ public final class RunningService {
     let isReached = Atomic(false)
   }
 
-  /// - Parameter patience: milliseconds that a stop may take.
-  public init(
-    _ context: ServiceContext, patience: UInt64 = 120_000,
-    _ run: @escaping @Sendable (ServiceContext) throws(ServiceFailure) -> Void
+  /// - Parameter run: the service's.
+  public init<Settings: Sendable>(
+    _ context: ServiceContext, _ settings: Settings,
+    _ run: @escaping @Sendable (Settings, ServiceContext) throws(ServiceFailure) -> Void
   ) throws {
     self.context = context
-    self.patience = patience
     let end = end
     thread = try LoopThread(name: context.name) {
       do throws(ServiceFailure) {
-        try run(context)
+        try run(settings, context)
       } catch {
         context.log.failure("\(error)")
         end.failure.withLock { $0 = error }
@@ -53,8 +53,8 @@ public final class RunningService {
   @discardableResult
   public func stop() -> ServiceFailure? {
     requestStop()
-    guard eventually(withinMilliseconds: patience, { hasEnded }) else {
-      return ServiceFailure("\(context.name) did not stop within \(patience) ms")
+    guard eventually(withinMilliseconds: Self.patience, { hasEnded }) else {
+      return ServiceFailure("\(context.name) did not stop within \(Self.patience) ms")
     }
     thread.take()?.join()
     return failure

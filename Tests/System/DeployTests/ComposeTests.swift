@@ -25,7 +25,7 @@ import Testing
       [
         "-B", "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec",
         "\(DeployedFiles.folder)/docker/compose.yaml",
-      ], in: TemporaryFolder(), withinMilliseconds: 60_000)
+      ], in: TemporaryFolder())
     #expect(run.status == 0, "\(run.output)")
   }
 
@@ -113,8 +113,7 @@ import Testing
       try File.write(folder.file(name), Array(try DeployedFiles.text(path).utf8))
     }
     let run = try BuiltProgram.run(
-      SystemProgram.promtool(), ["check", "config", folder.file("prometheus.yml")], in: folder,
-      withinMilliseconds: 60_000)
+      SystemProgram.promtool(), ["check", "config", folder.file("prometheus.yml")], in: folder)
     #expect(run.status == 0, "\(run.output)")
   }
 

@@ -47,8 +47,7 @@ enum DeployedFiles {
     let files = try paths().filter { $0.hasSuffix(".yaml") }.map { "\(folder)/\($0)" }
     let script = Repository.path("Tests/System/DeployTests/Python/yaml_to_json.py")
     let run = try BuiltProgram.run(
-      SystemProgram.python(), ["-B", script] + files, in: TemporaryFolder(),
-      withinMilliseconds: 60_000)
+      SystemProgram.python(), ["-B", script] + files, in: TemporaryFolder())
     guard run.status == 0 else { throw UnreadableManifest(description: run.output) }
     return try run.output.split(separator: "\n").map { line in
       let object = try JSONDocument(String(line)).root

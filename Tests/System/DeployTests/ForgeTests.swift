@@ -8,16 +8,14 @@ import Testing
 /// The files of .github and .devcontainer, without the services that read them.
 @Suite struct ForgeTests {
   private func tool(_ name: String, _ arguments: [String]) throws {
-    let run = try BuiltProgram.run(
-      SystemProgram.python(name), arguments, in: TemporaryFolder(), withinMilliseconds: 60_000)
+    let run = try BuiltProgram.run(SystemProgram.python(name), arguments, in: TemporaryFolder())
     #expect(run.status == 0, "\(name): \(run.output)")
   }
 
   private func yaml(_ path: String) throws -> JSONValue {
     let script = Repository.path("Tests/System/DeployTests/Python/yaml_to_json.py")
     let run = try BuiltProgram.run(
-      try SystemProgram.python(), ["-B", script, Repository.path(path)], in: TemporaryFolder(),
-      withinMilliseconds: 60_000)
+      try SystemProgram.python(), ["-B", script, Repository.path(path)], in: TemporaryFolder())
     return try JSONDocument(run.output.split(separator: "\n").first.map(String.init) ?? "")
       .root["document"] ?? .null
   }

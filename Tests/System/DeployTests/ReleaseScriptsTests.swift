@@ -13,7 +13,7 @@ import Testing
 @Suite struct ReleaseScriptsTests {
   private func run(_ path: String, _ arguments: [String]) throws -> (status: Int32, output: String)
   {
-    try BuiltProgram.run(path, arguments, in: TemporaryFolder(), withinMilliseconds: 60_000)
+    try BuiltProgram.run(path, arguments, in: TemporaryFolder())
   }
 
   private func page(_ words: [String], section: Int) throws -> String {

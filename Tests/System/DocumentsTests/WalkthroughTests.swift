@@ -107,7 +107,7 @@ import Testing
       compare(
         try JSONParser().parse(String(line)), try JSONParser().parse(shown), step.command)
     }
-    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
+    #expect(up.stop() == 0, "\(up.output)")
   }
 
   /// README.md as a new user types it, but for the two commands at its beginning, which build everything.
@@ -139,7 +139,7 @@ import Testing
     #expect(result.output.contains(" \(ServiceKitLog.ready.rawValue)\n"), "\(result.output)")
     #expect(!result.output.contains("push.apple.com"), "\(result.output)")
     #expect(up.output.contains("--config"), "the line that starts one more sender")
-    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
+    #expect(up.stop() == 0, "\(up.output)")
     #expect(!File.exists(folder.file("martlet-up/env")), "no address outlives its listener")
   }
 

@@ -99,27 +99,4 @@ private struct ClientCertificates {
     #expect(nothing.first?["status"]?.int == 403)
     #expect(nothing.first?["reason"]?.string == "MissingProviderToken")
   }
-
-  @Test func `curl with a certificate gets 200, and 400 for another app's topic`() throws {
-    let simulator = try simulator()
-    defer { simulator.stop() }
-    let certificate = try certificates.issue("universal.pem", isUniversal: true)
-    func push(_ topic: String) throws -> String {
-      let result = try BuiltProgram.run(
-        SystemProgram.path("curl"),
-        [
-          "-sS", "--http2", "--noproxy", "*", "--cacert", simulator.keys.roots, "--cert",
-          certificate, "--data-binary", #"{"aps":{"alert":"Hello"}}"#, "--write-out",
-          " %{http_version} %{http_code}", "-H", "apns-push-type: alert", "-H",
-          "apns-topic: \(topic)",
-          "https://localhost:\(simulator.port)/3/device/\(DeviceTokens.numbered(3))",
-        ], in: folder)
-      #expect(result.status == 0, "curl printed: \(result.output)")
-      return result.output
-    }
-    #expect(try push(RunningSimulator.app).hasSuffix(" 2 200"))
-    let refused = try push("com.example.other")
-    #expect(refused.hasSuffix(" 2 400"), "\(refused)")
-    #expect(refused.contains("BadTopic"), "\(refused)")
-  }
 }

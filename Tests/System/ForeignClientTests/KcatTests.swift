@@ -117,7 +117,7 @@ import Testing
       // It stands still for as long as kcat takes, and must not lose its place: it would do some of it again.
       ["--kafka", kafka, "--kafka.consumer.session.timeout.ms", "60000"], in: folder)
     try #require(
-      ingest.prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: 60_000),
+      ingest.prints(ServiceKitLog.partitionsAssigned),
       "\(ingest.output)")
     ingest.signal(SIGSTOP)
 
@@ -126,14 +126,14 @@ import Testing
     let kcat = try BuiltProgram.start(
       path: SystemProgram.path("kcat"), ["-P", "-b", kafka, "-t", "push.requests", "-l", file],
       in: folder)
-    #expect(kcat.wait(withinMilliseconds: 60_000) == 0, "kcat printed: \(kcat.output)")
+    #expect(kcat.wait() == 0, "kcat printed: \(kcat.output)")
     ingest.signal(SIGCONT)
     // None of them is a request: each becomes a dead letter.
     let reader = Kcat(kafka: kafka, folder: folder)
-    try expectEventually(withinMilliseconds: 60_000, pauseMilliseconds: 500) {
+    try expectEventually(pauseMilliseconds: 500) {
       try reader.read("push.dead-letters", format: "x\n").count == 24_000
     }
-    #expect(ingest.stop(withinMilliseconds: 60_000) == 0, "\(ingest.output)")
+    #expect(ingest.stop() == 0, "\(ingest.output)")
     #expect(broker.stop() == 0, "\(broker.output)")
   }
 }

@@ -21,6 +21,6 @@ final class RunningPipeline {
   /// Ends it as a person does.
   func stop() {
     up.signal(SIGINT)
-    #expect(up.wait(withinMilliseconds: 60_000) == 0, "up printed: \(up.output)")
+    #expect(up.wait() == 0, "up printed: \(up.output)")
   }
 }

@@ -53,7 +53,7 @@ final class SenderLeg {
   func request(_ token: String) throws { try kcat.produce([Self.request(token)]) }
 
   /// Waits until the sender has printed this.
-  func senderPrints(_ text: String, withinMilliseconds limit: UInt64) -> Bool {
+  func senderPrints(_ text: String, withinMilliseconds limit: UInt64 = 60_000) -> Bool {
     programs.first { $0.name == "martlet-sender" }?.program.prints(
       text, withinMilliseconds: limit) ?? false
   }

@@ -75,7 +75,7 @@ import Testing
     #expect(open > 0 && open <= 2 * Self.partitions * Self.openAtMost, "\(open) are open")
     expectIdle(rig, ["martlet-sender"])
     rig["apns-simulator"].signal(SIGCONT)
-    let isDone = try eventually(withinMilliseconds: 60_000, pauseMilliseconds: 50) {
+    let isDone = try eventually(pauseMilliseconds: 50) {
       try rig.committed(rig.names.notifications(.first), by: .sender) == count
     }
     #expect(isDone, "\(sender.output.suffix(2_000))")

@@ -42,8 +42,7 @@ import Testing
     try File.write(file, Array(tokens.utf8))
     return try BuiltProgram.run(
       ChildProcess.sibling("martlet"),
-      ["campaign", "start", campaign, "--tokens", file, "--no-progress"] + cluster, in: folder,
-      withinMilliseconds: 60_000)
+      ["campaign", "start", campaign, "--tokens", file, "--no-progress"] + cluster, in: folder)
   }
 
   private func ends(_ topic: String) throws -> Int64 {
@@ -71,12 +70,12 @@ import Testing
         try ends(names.campaignRequests) > before || before >= 200
       }
       program.signal(SIGKILL)
-      _ = program.wait(withinMilliseconds: 60_000)
+      _ = program.wait()
       program = try scheduler()
     }
     var (tokens, addressed) = (Set<String>(), 0)
     let isWhole = try fixture.configuration.read(
-      names.campaignRequests, withinMilliseconds: 60_000,
+      names.campaignRequests,
       { record in
         let value = String(decoding: record.value, as: UTF8.self)
         let some = try JSONDocument(value).root["tokens"]?.array?.compactMap(\.string) ?? []
@@ -97,8 +96,7 @@ import Testing
       + #""audience":{}}"#
     try File.write(campaign, Array(json.utf8))
     let (status, output) = try BuiltProgram.run(
-      ChildProcess.sibling("martlet"), ["campaign", "start", campaign] + cluster, in: folder,
-      withinMilliseconds: 60_000)
+      ChildProcess.sibling("martlet"), ["campaign", "start", campaign] + cluster, in: folder)
     #expect(status == 0 && output.contains("campaign sale starts"), "\(output)")
     #expect(
       output.contains("warning: payload.aps.thread-id is spelled in another way"), "\(output)")

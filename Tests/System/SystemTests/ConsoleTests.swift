@@ -37,7 +37,7 @@ import Testing
       ], in: folder)
     let held = looked.split(separator: "\n").filter { $0.hasPrefix("holds: ") }
     #expect(held.map { String($0.dropFirst(7)) } == Self.parts, "\(looked)")
-    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
+    #expect(up.stop() == 0, "\(up.output)")
   }
   /// A page that is opened in the middle of any trouble of the alert table, with fields that are null, absent or huge,
   /// and names that look like markup: Python/console_states.py has the documents.

@@ -140,7 +140,7 @@ import Testing
       #expect(isFaulted(process.pid, thread))
     }
     for program in programs {
-      let status = rig[program.name].wait(withinMilliseconds: 60_000)
+      let status = rig[program.name].wait()
       #expect(status == 128 + SIGSEGV, "\(program.name)")
     }
     return programs.filter { notes($0).isEmpty }
@@ -181,7 +181,7 @@ import Testing
       #expect(isFound, "\(origin): \(found)")
     }
     var open: [String] = []
-    let isDone = try eventually(withinMilliseconds: 60_000) {
+    let isDone = try eventually {
       open = try self.open(program)
       return open.isEmpty
     }

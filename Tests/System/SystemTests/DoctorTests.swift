@@ -22,8 +22,7 @@ import Testing
     _ arguments: [String], in folder: TemporaryFolder
   ) throws -> (status: Int32, lines: [Line], output: String) {
     let result = try BuiltProgram.run(
-      ChildProcess.sibling("martlet"), ["doctor", "--json"] + arguments, in: folder,
-      withinMilliseconds: 60_000)
+      ChildProcess.sibling("martlet"), ["doctor", "--json"] + arguments, in: folder)
     let lines = result.output.split(separator: "\n").compactMap { text -> Line? in
       guard let root = try? JSONDocument(String(text)).root, let status = root["status"]?.string
       else { return nil }

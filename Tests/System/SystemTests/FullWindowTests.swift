@@ -47,7 +47,7 @@ import Testing
       turn += 1
       let name = "sender-\(turn)"
       try rig.start("martlet-sender", Self.flags, as: name)
-      try #require(rig[name].prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: 60_000))
+      try #require(rig[name].prints(ServiceKitLog.partitionsAssigned))
       // Some leave while they still read, some when they have read all.
       if turn % 3 == 0 { #expect(isWhole(rig[name]), "\(rig[name].output.suffix(3_000))") }
       expectBounded(rig[name], name)
@@ -76,7 +76,7 @@ import Testing
 
   /// Whether every window of the lanes is known to a sender that has not had one before.
   private func isWhole(_ sender: BuiltProgram) -> Bool {
-    eventually(withinMilliseconds: 60_000, pauseMilliseconds: 50) {
+    eventually(pauseMilliseconds: 50) {
       sender.output.contains(SenderLog.windowsRebuilt.rawValue)
     }
   }

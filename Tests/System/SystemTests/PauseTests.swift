@@ -52,7 +52,7 @@ import Testing
     #expect(try rig.martlet(["pause"]) == "nothing is paused\n")
     _ = try rig.martlet(["pause", "com.example.chat", "--reason", "wrong text"])
     let sign = "what=com.example.chat:production"
-    #expect(rig["martlet-sender"].prints(sign, withinMilliseconds: 60_000))
+    #expect(rig["martlet-sender"].prints(sign))
     #expect(rig.stop("martlet-sender") == 0)
     try rig.start("martlet-sender")
     // The same credential serves both.
@@ -69,19 +69,6 @@ import Testing
     #expect(try rig.martlet(["pause"]) == "nothing is paused\n")
   }
 
-  @Test func `a paused lane waits in Kafka while the other one goes on`() throws {
-    let rig = try pipeline()
-    defer { rig.stop() }
-    _ = try rig.martlet(["pause", "--lane", "bulk"])
-    #expect(rig["martlet-sender"].prints("what=lane:bulk", withinMilliseconds: 60_000))
-    try request(rig, 0..<20, app: "com.example.app", lane: .bulk)
-    try request(rig, 20..<40, app: "com.example.app", lane: .first)
-    #expect(try delivered(rig, count: 20) == Set(20..<40))
-    #expect(try rig.committed(rig.names.notifications(.bulk), by: .sender) <= 0)
-    _ = try rig.martlet(["resume", "--lane", "bulk"])
-    #expect(try delivered(rig, count: 40) == Set(0..<40))
-  }
-
   @Test
   func `three lanes of an operator's own: topics, pause, receipts and metrics follow the list`()
     throws
@@ -96,7 +83,7 @@ import Testing
     let rig = try pipeline(lanes: ["--lanes", text])
     defer { rig.stop() }
     _ = try rig.martlet(["pause", "--lane", "news"])
-    #expect(rig["martlet-sender"].prints("what=lane:news", withinMilliseconds: 60_000))
+    #expect(rig["martlet-sender"].prints("what=lane:news"))
     for lane in lanes.all {
       let first = 20 * Int(lane.place)
       try request(rig, first..<first + 20, app: "com.example.app", lane: lane, of: lanes)

@@ -133,7 +133,7 @@ import Testing
   }
 
   private func expectReady(_ place: Place, _ time: String) throws {
-    let isReady = try eventually(withinMilliseconds: 60_000) {
+    let isReady = try eventually {
       let obstacles = try place.obstacles()
       // Nobody mints for the sender while the signer waits for its first turn.
       return obstacles.map { !$0.contains("needs ") && $0.contains("provider token") } ?? true

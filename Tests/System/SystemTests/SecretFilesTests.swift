@@ -27,7 +27,7 @@ import Testing
       (ServiceKitLog.settingsExposed.rawValue, settings),
       (ServiceKitLog.databaseExposed.rawValue, database),
     ] {
-      try #require(feedback.prints(warning, withinMilliseconds: 60_000), "\(feedback.output)")
+      try #require(feedback.prints(warning), "\(feedback.output)")
       let line = feedback.output.split(separator: "\n").first { $0.contains(warning) } ?? ""
       #expect(line.contains("chmod 600 \(path)"), "\(line)")
     }
@@ -63,7 +63,7 @@ import Testing
     chmod(key, 0o600)
     let server = try BuiltProgram.start(
       path: "/usr/bin/env", ["python3", "-c", Self.server], in: folder)
-    try #require(server.prints(";", withinMilliseconds: 60_000), "\(server.output)")
+    try #require(server.prints(";"), "\(server.output)")
     let port = server.output.prefix { $0 != ";" }.dropFirst("port=".count)
     let url =
       "postgresql://martlet@127.0.0.1:\(port)/tokens?sslmode=require&sslcert=\(certificate)&sslkey=\(key)"

@@ -19,7 +19,7 @@ import Testing
     try rig.startSimulator(["--log-level", "debug"], unregistered: 0..<20)
     try rig.startServices(["--log-level", "debug"])
     for name in PipelineRig.services {
-      try #require(rig.isUp(name, withinMilliseconds: 60_000), "\(rig[name].output)")
+      try #require(rig.isUp(name), "\(rig[name].output)")
     }
     // A sender that goes through a proxy which is not there: it says where it cannot connect.
     try rig.start(
@@ -30,7 +30,7 @@ import Testing
       ], as: "proxied")
     // It tries to when there is something for it to send.
     try #require(
-      rig["proxied"].prints(ServiceKitLog.partitionsAssigned, withinMilliseconds: 60_000),
+      rig["proxied"].prints(ServiceKitLog.partitionsAssigned),
       "\(rig["proxied"].output)")
     try rig.produceRequests(0..<200, padding: 20)
     try rig.addGatewayFaults(
@@ -47,7 +47,7 @@ import Testing
   @Test func `no log and no status page holds a token, a key, a password or a payload`() throws {
     let rig = try busyRig()
     let tokens = try providerTokens(rig)
-    let hasEnded = eventually(withinMilliseconds: 60_000, pauseMilliseconds: 200) {
+    let hasEnded = eventually(pauseMilliseconds: 200) {
       rig["martlet-sender"].counter("delivered") > 60
         && rig["martlet-feedback"].counter("feedback") > 10
     }

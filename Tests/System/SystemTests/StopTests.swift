@@ -95,7 +95,7 @@ import Testing
     rig.signal(SIGTERM)
     // Two signals that nobody has taken are one.
     for name in PipelineRig.services {
-      #expect(rig[name].prints(ServiceKitLog.stopping, withinMilliseconds: 60_000))
+      #expect(rig[name].prints(ServiceKitLog.stopping))
     }
     rig.signal(SIGTERM)
     rig.expectEnd(withinMilliseconds: Self.soon) { $0 == 0 || $0 == 1 }

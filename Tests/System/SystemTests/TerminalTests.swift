@@ -18,7 +18,7 @@ import Testing
     let broker = try BuiltProgram.start("martlet", ["broker"], in: folder)
     try #require(broker.prints(ServiceKitLog.ready, withinMilliseconds: 30_000), "\(broker.output)")
     broker.signal(SIGHUP)
-    #expect(broker.wait(withinMilliseconds: 60_000) == 0, "\(broker.output)")
+    #expect(broker.wait() == 0, "\(broker.output)")
     let kept = try BuiltProgram.start(
       path: "/usr/bin/nohup", [ChildProcess.sibling("martlet"), "broker"], in: folder)
     try #require(kept.prints(ServiceKitLog.ready, withinMilliseconds: 30_000), "\(kept.output)")
@@ -45,7 +45,7 @@ import Testing
     let demo = try BuiltProgram.start("martlet", ["demo", "--requests", "50000"], in: folder)
     try #require(demo.prints(LabLog.starting, withinMilliseconds: 30_000), "\(demo.output)")
     demo.signal(SIGINT)
-    #expect(demo.wait(withinMilliseconds: 60_000) == 130, "\(demo.output)")
+    #expect(demo.wait() == 130, "\(demo.output)")
     #expect(demo.output.contains("interrupted: ") && !demo.output.contains(" error "))
   }
 
@@ -61,7 +61,7 @@ import Testing
     try fixture.produce(fixture.name("receipts"), key: "k", value: #"{"outcome":"delivered"}"#)
     try #require(inspect.prints("delivered", withinMilliseconds: 30_000), "\(inspect.output)")
     inspect.signal(SIGINT)
-    #expect(inspect.wait(withinMilliseconds: 60_000) == 0, "\(inspect.output)")
+    #expect(inspect.wait() == 0, "\(inspect.output)")
     #expect(!inspect.output.contains("error"), "\(inspect.output)")
   }
 
@@ -92,7 +92,7 @@ import Testing
         folder.file("server-key.pem"), "-www",
       ], in: folder)
     defer { server.signal(SIGKILL) }
-    try #require(server.prints("ACCEPT", withinMilliseconds: 60_000), "\(server.output)")
+    try #require(server.prints("ACCEPT"), "\(server.output)")
     let url = "https://127.0.0.1:\(port)/"
     let error = #expect(throws: HTTPClientError.self) {
       try HTTPClient(roots: folder.file("root.pem")).get(url)

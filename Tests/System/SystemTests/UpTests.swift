@@ -43,11 +43,11 @@ import Testing
     try console(addresses)
     // One pipeline a folder.
     let second = try start(folder)
-    #expect(second.wait(withinMilliseconds: 60_000) == 1)
+    #expect(second.wait() == 1)
     #expect(second.output.contains("(process \(up.pid)) uses"), "\(second.output)")
     #expect(File.exists(folder.file("up/addresses.json")))
     try channels(folder)
-    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
+    #expect(up.stop() == 0, "\(up.output)")
     #expect(!File.exists(folder.file("up/addresses.json")))
   }
 
@@ -180,25 +180,25 @@ import Testing
     let kafka = try #require(addresses["kafka"]?.string)
     let second = try BuiltProgram.start(
       "martlet", ["up", "--dir", folder.file("other"), "--kafka", kafka], in: folder)
-    #expect(second.wait(withinMilliseconds: 60_000) == 1, "\(second.output)")
+    #expect(second.wait() == 1, "\(second.output)")
     #expect(
       second.output.contains("another pipeline works on the topics push.* at \(kafka)"),
       "\(second.output)")
     #expect(!File.exists(folder.file("other")))
     // Nothing of the first one's has changed.
-    #expect(first.stop(withinMilliseconds: 60_000) == 0, "\(first.output)")
+    #expect(first.stop() == 0, "\(first.output)")
   }
 
   @Test func `an idle broker can serve a new pipeline`() throws {
     let folder = TemporaryFolder()
     let file = folder.file("address")
     let broker = try BuiltProgram.start("martlet", ["broker", "--address-file", file], in: folder)
-    #expect(eventually(withinMilliseconds: 60_000) { File.exists(file) })
+    #expect(eventually { File.exists(file) })
     let kafka = try File.text(file).split(separator: "\n").first.map(String.init)
     let up = try start(folder, ["--kafka", try #require(kafka)])
     #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
-    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
-    _ = broker.stop(withinMilliseconds: 60_000)
+    #expect(up.stop() == 0, "\(up.output)")
+    _ = broker.stop()
   }
 
   @Test func `martlet names martlet-lab if it is missing`() throws {

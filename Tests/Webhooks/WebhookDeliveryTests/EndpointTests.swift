@@ -121,25 +121,6 @@ import Testing
     }
   }
 
-  @Test func `an endpoint that comes back gets everything once more`() throws {
-    let fixture = try WebhookFixture()
-    let first = try HookReceiver()
-    let port = first.port
-    let webhooks = try fixture.start([WebhookFixture.subscription("crm", first.url)])
-    try fixture.receipts(numbers(0..<10))
-    #expect(eventually { first.ids().count == 10 })
-    first.stop()
-    try fixture.receipts(numbers(10..<200))
-    expectEventually { (try? webhooks.metrics.sum("martlet_webhooks_endpoint_failing")) == 1 }
-    #expect(try webhooks.metrics.sum("martlet_webhooks_oldest_event_seconds") > 0)
-    let second = try HookReceiver(port: port)
-    #expect(
-      eventually { Set(second.ids()).count == 190 },
-      "\(second.ids().count)")
-    #expect(second.ids().count == 190)
-    #expect(eventually { (try? fixture.committed("crm")) == 200 })
-  }
-
   @Test func `what an endpoint cannot take stays in Kafka, not in memory`() throws {
     let fixture = try WebhookFixture()
     let receiver = try HookReceiver()
@@ -159,7 +140,7 @@ import Testing
     }
     let back = try HookReceiver(port: port)
     #expect(
-      eventually(withinMilliseconds: 60_000) { Set(back.ids()).count == 8_000 },
+      eventually { Set(back.ids()).count == 8_000 },
       "\(back.ids().count)")
     #expect(eventually { (try? fixture.committed("crm")) == 8_000 })
   }

@@ -55,10 +55,7 @@ final class WebhookFixture {
     var settings = try WebhookSettings(context.values)
     settings.kafka = kafka.configuration
     change(&settings)
-    let ready = settings
-    return try RunningService(context) { context throws(ServiceFailure) in
-      try WebhookService.run(ready, context)
-    }
+    return try RunningService(context, settings, WebhookService.run)
   }
 
   /// Produces receipts with these ids to a partition chosen by a key, each a record of its own.

@@ -182,18 +182,6 @@ import Testing
     }
   }
 
-  @Test(arguments: 0..<300 as Range<UInt64>)
-  func `random bytes are refused and never trap`(seed: UInt64) {
-    var random = SeededGenerator(seed: seed)
-    for _ in 0..<20 {
-      var text = random.oneIn(2) ? OffsetMap.prefix : []
-      for _ in 0..<random.below(60) { text.append(UInt8(random.below(256))) }
-      #expect(throws: OffsetMap.Problem.self, "seed \(seed)") {
-        try OffsetMap.decode(text, of: Self.partition, base: Int64(random.below(1_000)))
-      }
-    }
-  }
-
   /// Texts with a valid checksum that make no sense: they would reserve memory without end.
   @Test func `absurd lengths are refused`() {
     for runs in ["B", "B_", "_____B", "ABgggggB", "A_______", "A____I", "B!C", "BC="] {

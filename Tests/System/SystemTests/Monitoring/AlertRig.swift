@@ -30,7 +30,7 @@ final class AlertRig {
       try rig.start(name, name == "martlet-sender" ? flags : [])
     }
     for name in PipelineRig.services {
-      try #require(rig.isUp(name, withinMilliseconds: 60_000), "\(rig[name].output)")
+      try #require(rig.isUp(name), "\(rig[name].output)")
       try #require(
         eventually { StatusPageURL.find(in: rig[name].output) != nil })
     }
@@ -60,7 +60,7 @@ final class AlertRig {
     let built = try BuiltProgram.run(
       "/usr/bin/cc",
       ["-O2", "-fPIC", "-shared", "-o", shim, Repository.path("benchmarks/chaos-shim.c"), "-ldl"],
-      in: rig.folder, withinMilliseconds: 60_000)
+      in: rig.folder)
     try #require(built.status == 0, "\(built.output)")
     return ["/usr/bin/env", "LD_PRELOAD=\(shim)", "CHAOS_CONTROL=\(shim).control"]
   }

@@ -173,7 +173,7 @@ import Testing
     }
     #expect(try prometheus.rules().count == rules.rules.count)
     #expect(canary.stop() == 0 && sender.stop() == 0)
-    #expect(up.stop(withinMilliseconds: 60_000) == 0, "\(up.output)")
+    #expect(up.stop() == 0, "\(up.output)")
   }
 
   /// The names of metrics in an expression.
