@@ -5,6 +5,8 @@ import EventLoop
 import HTTP2
 import HTTP2Server
 import Records
+import SenderDecisions
+import Synchronization
 import TestSupport
 import Testing
 
@@ -61,6 +63,21 @@ import Testing
     #expect(sender.counter("retried") == 0 && sender.counter("kept_in_outage") == 0)
   }
 
+  /// A dead second address, as Debian's line for ::1 makes of a gateway that is called localhost.
+  @Test func `a dead address beside the only good one parks nothing and counts no attempt`() throws
+  {
+    let rig = try SenderRig()
+    let gateways = try rig.gateways([.init()])
+    let dead = SocketAddress(numeric: "::1", port: gateways[0].address.port)
+    try rig.publishToken()
+    let sender = try rig.startSender(for: gateways, beside: [try #require(dead)])
+    try rig.sendMany(50)
+    let receipts = try rig.receipts(50)
+    #expect(receipts.count == 50)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered && $0.attempts == 1 })
+    #expect(sender.counter("retried") == 0 && sender.counter("connects") <= 3)
+  }
+
   private static func address(_ number: UInt8, _ gateway: ScriptedGateway) -> SocketAddress {
     SocketAddress(bytes: [127, 0, 0, number], port: gateway.address.port)!
   }
@@ -79,5 +96,52 @@ import Testing
     try rig.sendMany(5, from: 5)
     #expect(try rig.receipts(10).count == 10)
     #expect(gateways[1].seen.requests.count >= 5)
+  }
+
+  @Test
+  func `a connection that falls silent is found by a PING; its requests move to another address`()
+    throws
+  {
+    let rig = try SenderRig()
+    let isFirst = Once()
+    var script = ScriptedGateway.Script()
+    script.reply = { peer, request in
+      // The first connection that has served ten requests is lost by the network.
+      if request.stream >= 21, isFirst.isOwned(peer.http.token, of: peer) {
+        peer.http.goSilent()
+        return .hold
+      }
+      return .answer(200)
+    }
+    let gateways = try rig.gateways([script, script])
+    try rig.publishToken()
+    let sender = try rig.startSender(for: gateways, ["--request-timeout", "30s"]) {
+      $0.pingTimeout = 4_000
+    }
+    try rig.sendMany(60)
+    let receipts = try rig.receipts(60)
+    #expect(Set(receipts.map(\.apnsID)).count == 60)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+    #expect(sender.counter("silent_connections") == 1)
+    #expect(gateways.allSatisfy { !$0.seen.requests.isEmpty }, "the other address took over")
+    #expect(sender.counter("moved_address") >= 1)
+  }
+}
+
+/// True once.
+final class Once: Sendable {
+  private let isUsed = Atomic(false)
+  private let lock = Mutex(())
+  /// Kept, so that no later connection is mistaken for it. Under the lock.
+  private nonisolated(unsafe) var owner: HTTP2ServerConnection?
+
+  var first: Bool { !isUsed.exchange(true, ordering: .acquiringAndReleasing) }
+
+  /// Whether this connection is the one that asked first.
+  func isOwned(_ token: UInt64, of peer: ScriptedGateway.Peer) -> Bool {
+    lock.withLock { _ in
+      if owner == nil { owner = peer.http }
+      return owner === peer.http
+    }
   }
 }

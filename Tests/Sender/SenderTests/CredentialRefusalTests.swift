@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import APNS
 import Contract
+import EventLoop
 import Kafka
 import Records
 import ServiceKit
@@ -10,13 +11,36 @@ import Testing
 @testable import OperatorCommand
 @testable import Sender
 
-/// Settings of an app that APNs refuses. A credential that it refuses is in
-/// `SenderDecisionsTests/Dispatch/CredentialRefusalTests.swift`.
+/// A credential that APNs refuses for a while, and settings of an app that it refuses.
 @Suite struct CredentialRefusalTests {
-  private func refuse(_ rig: SenderRig, _ reason: String) throws {
+  @Test(arguments: ["Forbidden", "BadCertificate", "BadEnvironmentKeyIdInToken", "NeverHeardOf"])
+  func `a key that is refused for a moment under load costs no push`(reason: String) throws {
+    let rig = try SenderRig()
+    let issuedAt = WallClock.seconds() - 10
+    try rig.publishToken(issuedAt: issuedAt)
+    try rig.startSender()
+    let count = 2_000
+    for number in 0..<count {
+      try rig.send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+      if number == count / 4 {
+        let first = try rig.receipts(10)
+        #expect(first.count >= 10 && first.allSatisfy { $0.outcome == .delivered })
+        try rig.addFaults(#"[{"id":"any_answer","status":403,"reason":"\#(reason)"}]"#)
+      }
+    }
+    letPass(milliseconds: 3_000)
+    try rig.endFaults()
+    // What was refused may be tried again at once with another one.
+    try rig.publishToken(issuedAt: issuedAt + 1, generation: 2)
+    let receipts = try rig.receipts(count, withinMilliseconds: 90_000)
+    #expect(receipts.count == count)
+    #expect(receipts.allSatisfy { $0.outcome == .delivered })
+  }
+
+  private func refuse(_ rig: SenderRig, _ reason: String, times: Int = 1) throws {
     try rig.addFaults(
       #"[{"id":"any_answer","status":400,"reason":"\#(reason)","#
-        + #""when":{"token":"\#(SenderRig.token(1))","times":1}}]"#)
+        + #""when":{"token":"\#(SenderRig.token(1))","times":\#(times)}}]"#)
   }
 
   private func send(_ rig: SenderRig, body: String = #"{"aps":{"alert":"x"}}"#) throws {
@@ -49,6 +73,17 @@ import Testing
   /// The reasons of so many receipts, or their outcomes where these have none, in order: they come from several partitions.
   private func reasons(_ rig: SenderRig, _ count: Int) throws -> [String] {
     try rig.receipts(count).map { $0.reason ?? "\($0.outcome)" }.sorted()
+  }
+
+  @Test func `an id that ended by a setting is free again for the sender that refused it`() throws {
+    let rig = try SenderRig(hasToken: true)
+    try refuse(rig, "TopicDisallowed")
+    try rig.startSender()
+    try send(rig)
+    #expect(try rig.receipts(1).count == 1)
+    #expect(try rig.fixture.read(rig.names.notifications(.first), count: 2).count == 2)
+    try send(rig)
+    #expect(try reasons(rig, 2) == ["TopicDisallowed", "delivered"])
   }
 
   private func replay(_ rig: SenderRig, _ flags: [String]) throws {

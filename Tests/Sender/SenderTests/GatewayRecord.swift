@@ -13,8 +13,9 @@ struct GatewayRecord: Sendable {
     var authorization: String?
     /// Monotonic milliseconds of its arrival.
     var at: UInt64
-    /// When it was answered; 0 while it was not.
+    /// When it was answered, and how; 0 while it was not.
     var answeredAt: UInt64 = 0
+    var status = 0
   }
 
   /// In the order of arrival.
@@ -23,8 +24,12 @@ struct GatewayRecord: Sendable {
   var open = 0
   /// The connections that have ended.
   var ended: Set<Int> = []
+  /// Connections that ended because the client broke HTTP/2, with what nghttp2 says.
+  var violations: [String] = []
   /// The most streams that were open at once on one connection.
   var mostOpen = 0
+  var handshakesResumed = 0
+  var goAwaysByClient = 0
 }
 
 /// What a scripted gateway does with a push.
@@ -63,11 +68,12 @@ enum GatewayReply: Sendable {
   }
 
   static func refused(
-    _ status: Int, _ reason: String, retryAfter: UInt32 = 0, identifier: String? = nil
+    _ status: Int, _ reason: String, after milliseconds: UInt64 = 0, retryAfter: UInt32 = 0,
+    identifier: String? = nil
   ) -> GatewayReply {
     .answer(
       Answer(
-        status: status, body: #"{"reason":"\#(reason)"}"#,
+        status: status, body: #"{"reason":"\#(reason)"}"#, milliseconds: milliseconds,
         retryAfter: retryAfter == 0 ? "" : "\(retryAfter)", identifier: identifier))
   }
 }

@@ -51,10 +51,10 @@ enum GoAwayEnding: CaseIterable, Sendable {
     ) throws
   {
     let rig = try SenderRig()
-    let first = FirstConnection()
+    let isOver = Once()
     var script = ScriptedGateway.Script()
     script.reply = { peer, request in
-      guard first.isThis(peer) else { return .answer(200) }
+      guard isOver.isOwned(0, of: peer) else { return .answer(200) }
       if request.stream == 1 { return .answer(200) }
       if request.stream == 39 { form.send(peer.http, last: 11) }
       return .hold
@@ -79,19 +79,5 @@ enum GoAwayEnding: CaseIterable, Sendable {
   /// Whether the connection that said goodbye has ended. Others may live: the sender opens as many as it needs.
   private static func hasClosedFarewell(_ seen: GatewayRecord) -> Bool {
     seen.requests.contains { $0.stream == 39 && seen.ended.contains($0.connection) }
-  }
-}
-
-/// The connection that asks first.
-private final class FirstConnection: Sendable {
-  private let lock = Mutex(())
-  /// Kept, so that no later connection is mistaken for it. Under the lock.
-  private nonisolated(unsafe) var owner: HTTP2ServerConnection?
-
-  func isThis(_ peer: ScriptedGateway.Peer) -> Bool {
-    lock.withLock { _ in
-      if owner == nil { owner = peer.http }
-      return owner === peer.http
-    }
   }
 }

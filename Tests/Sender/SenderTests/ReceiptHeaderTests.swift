@@ -47,6 +47,23 @@ import Testing
     #expect(plain.answeredID == nil && plain.gatewayRequestID == nil && plain.uniqueID == nil)
   }
 
+  @Test func `a throttled device's retry-after decides how long the notification waits`() throws {
+    let gateway = try ScriptedGateway { request in
+      request.token == SenderRig.token(1)
+        ? .refused(429, "TooManyRequests", retryAfter: 40) : .refused(429, "TooManyRequests")
+    }
+    let rig = try SenderRig(hasToken: true)
+    try rig.startSender(loops: 1, answering: gateway)
+    try rig.sendMany(1..<3)
+    // 40 s are more than the first topic waits, which is where the other one goes.
+    let minute = try rig.fixture.read(
+      rig.names.retries(.minute1), count: 1, timeoutMilliseconds: 30_000)
+    #expect(minute.map(\.key) == [SenderRig.token(1)])
+    let seconds = try rig.fixture.read(
+      rig.names.retries(.seconds5), count: 1, timeoutMilliseconds: 30_000)
+    #expect(seconds.map(\.key) == [SenderRig.token(2)])
+  }
+
   @Test func `one sender serves production and sandbox, each at its own gateway and port`() throws {
     let rig = try SenderRig()
     let sandbox = rig.simulator.sandboxAddress.port

@@ -19,9 +19,15 @@ final class ScriptedGateway: Sendable {
 
   struct Script: Sendable {
     var limit: UInt32 = 1_000
+    /// After the handshake, before anything is sent: SETTINGS are still queued.
+    var connected: @Sendable (Peer) -> Void = { _ in }
     var reply: @Sendable (Peer, GatewayRecord.Request) -> GatewayReply = { _, _ in .answer(200) }
     /// Called some hundred times per second for each connection.
     var tick: @Sendable (Peer) -> Void = { _ in }
+    /// The listener takes connections; they wait unanswered otherwise.
+    var accepts = true
+    /// Without it every connection is closed, and new ones are refused.
+    var listens = true
   }
 
   let address: SocketAddress
@@ -51,7 +57,12 @@ final class ScriptedGateway: Sendable {
   }
 
   /// With an authority of its own, on the loopback.
+  ///
+  /// - Parameters:
+  ///   - streams: the limit of each connection.
+  ///   - port: 0 takes a free one, which somebody else may have once the gateway does not listen for a while.
   convenience init(
+    streams: UInt32 = 1_000, port: UInt16 = 0,
     _ reply: @escaping @Sendable (GatewayRecord.Request) -> GatewayReply = { _ in .accepted() }
   ) throws {
     let authority = try CertificateAuthority()
@@ -60,7 +71,7 @@ final class ScriptedGateway: Sendable {
     try File.write(folder.file("root.pem"), authority.certificatePEM)
     try self.init(
       TLSIdentity(certificates: issued.certificatePEM, key: issued.keyPEM), folder,
-      on: .loopback(port: 0), nil, Script(reply: { reply($1) }))
+      on: .loopback(port: port), nil, Script(limit: streams, reply: { reply($1) }))
   }
 
   private init(
@@ -79,7 +90,7 @@ final class ScriptedGateway: Sendable {
     thread = nil
     thread = try LoopThread(name: "gateway") {
       guard let socket = fd.take() else { return }
-      try? ScriptedGatewayLoop(shared, tls).serve(socket)
+      try? ScriptedGatewayLoop(shared, tls, bound).serve(socket)
     }
   }
 
@@ -107,4 +118,7 @@ final class ScriptedGateway: Sendable {
   func answerHeld(_ status: Int = 200, _ body: String = "") {
     shared.release.withLock { $0 = GatewayReply.Answer(status: status, body: body) }
   }
+
+  /// Closes every connection and refuses new ones, or takes them again.
+  func listen(_ listens: Bool) { change { $0.listens = listens } }
 }

@@ -25,30 +25,36 @@ final class ScriptedGatewayLoop {
 
   private let shared: ScriptedGateway.Shared
   private let tls: TLSContext
+  private let address: SocketAddress
   private let poller: Poller
   private let pool = ServerRequestPool()
   private let scratch = ConnectionScratch()
   private var listener: Socket?
+  private var isListening = false
   private var peers: [Int: Peer] = [:]
+  private var greeted: Set<Int> = []
   private var held: [Pending] = []
   private var due: [Pending] = []
   private var next = 1
 
-  init(_ shared: ScriptedGateway.Shared, _ tls: TLSContext) throws {
+  init(_ shared: ScriptedGateway.Shared, _ tls: TLSContext, _ address: SocketAddress) throws {
     self.shared = shared
     self.tls = tls
+    self.address = address
     poller = try Poller()
   }
 
   /// Runs until the gateway stops.
   func serve(_ socket: consuming Socket) throws {
-    try poller.add(socket.fd, token: 0, .readable)
-    listener = consume socket
+    try listen(socket)
     var events: [ReadyEvent] = []
     var arrived: [UnsafeMutablePointer<ServerRequest>] = []
     while !shared.isStopping.load(ordering: .acquiring) {
       poller.wait(timeoutMilliseconds: due.isEmpty ? 2 : 1, into: &events)
       let script = shared.script.withLock { $0 }
+      if script.listens != isListening {
+        if script.listens { listenAgain() } else { close() }
+      }
       for event in events { try handle(event, script) }
       pool.drainReady(into: &arrived)
       for request in arrived { take(request, script) }
@@ -58,13 +64,32 @@ final class ScriptedGatewayLoop {
     }
   }
 
+  private func listen(_ socket: consuming Socket) throws {
+    try poller.add(socket.fd, token: 0, .readable)
+    listener = consume socket
+    isListening = true
+  }
+
+  /// Tried again in the next turn if somebody has the port.
+  private func listenAgain() {
+    if let socket = try? Socket.listening(on: address) { try? listen(socket) }
+  }
+
+  private func close() {
+    if let closing = listener.take() { poller.remove(closing.fd) }
+    isListening = false
+    for peer in peers.values { peer.http.close() }
+  }
+
   private func handle(_ event: ReadyEvent, _ script: Script) throws {
     guard event.token != 0 else {
+      guard script.accepts else { return }
       while let socket = try listener?.accept() { try begin(socket, script) }
       return
     }
     guard let peer = peers[Int(event.token)] else { return }
     peer.http.socketReady(readable: event.readable, writable: event.writable, hangup: event.hangup)
+    if peer.http.isConnected, greeted.insert(peer.number).inserted { script.connected(peer) }
   }
 
   private func begin(_ socket: consuming Socket, _ script: Script) throws {
@@ -119,7 +144,10 @@ final class ScriptedGatewayLoop {
 
   private func answer(_ pending: Pending, _ now: UInt64) {
     let (request, answer) = (pending.request, pending.answer)
-    shared.record.withLock { $0.requests[pending.number].answeredAt = now }
+    shared.record.withLock {
+      $0.requests[pending.number].answeredAt = now
+      $0.requests[pending.number].status = answer.status
+    }
     // Header values and the body must last: the request's own scratch memory does, and what does not fit is never freed.
     var used = 0
     func kept(_ text: String) -> UnsafeRawBufferPointer {
@@ -149,12 +177,19 @@ final class ScriptedGatewayLoop {
   private func finish(_ peer: Peer, _ script: Script) {
     if peer.http.isConnected { script.tick(peer) }
     peer.http.flush()
-    for case .closed in peer.http.drainNotices() {
-      shared.record.withLock {
-        $0.open -= 1
-        $0.ended.insert(peer.number)
+    for notice in peer.http.drainNotices() {
+      shared.record.withLock { record in
+        switch notice {
+        case .connected(let isResumed): record.handshakesResumed += isResumed ? 1 : 0
+        case .goAway: record.goAwaysByClient += 1
+        case .closed(let failure):
+          record.open -= 1
+          record.ended.insert(peer.number)
+          if case .http2(let words) = failure { record.violations.append(words) }
+          peers[peer.number] = nil
+        default: break
+        }
       }
-      peers[peer.number] = nil
     }
   }
 }

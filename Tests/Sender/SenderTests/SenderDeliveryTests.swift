@@ -113,6 +113,31 @@ import Testing
     #expect(reason?.value == Array("no_credential".utf8))
   }
 
+  @Test
+  func `a token of the future is not used, the last good one is, and the next right one`() throws {
+    let rig = try SenderRig()
+    let gateway = try rig.gateways([.init()])[0]
+    let now = WallClock.seconds()
+    try rig.publishToken(issuedAt: now)
+    try rig.publishToken(issuedAt: now + 86_400, generation: 2)
+    let sender = try rig.startSender(for: [gateway])
+    try rig.sendMany(5)
+    #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
+    #expect(sender.counter("future_tokens") == 1)
+    // The signer's clock is right again; its key has changed, so this token shows.
+    try rig.withdrawToken("TEAM000001/KEY0000001/any")
+    try rig.publishToken(issuedAt: now - 10, generation: 1)
+    // Until the sender has read that, the last good one goes on.
+    var sent = 5
+    let isUsed = eventually {
+      guard (try? rig.sendMany(1, from: sent)) != nil else { return false }
+      sent += 1
+      return Set(gateway.seen.requests.map(\.authorization)).count == 2
+    }
+    #expect(isUsed, "a tombstone clears the stamp")
+    #expect(try rig.receipts(sent).count { $0.outcome == .delivered } == sent)
+  }
+
   @Test func `the signer gets a request when APNs calls a provider token invalid`() throws {
     let rig = try SenderRig()
     var script = ScriptedGateway.Script()
@@ -124,6 +149,36 @@ import Testing
     let asked = try #require(try rig.fixture.read(rig.names.tokenRequests, count: 1).first)
     #expect(asked.key == "TEAM000001/KEY0000001/any")
     #expect(asked.value?.contains("InvalidProviderToken") == true)
+  }
+
+  @Test
+  func `without an answer: again at once, then from the retry topic when due, then a dead letter`()
+    throws
+  {
+    // One device gets no answer; the others show that the gateway is well, or this would be an outage.
+    let silent = SenderRig.token(1)
+    let gateway = try ScriptedGateway { $0.token == silent ? .hold : .accepted() }
+    let rig = try SenderRig(hasToken: true)
+    let sender = try rig.startSender(
+      ["--request-timeout", "1s"], loops: 1, answering: gateway
+    ) { $0.maxAttempts = 4 }
+    try rig.send(silent, SenderRig.envelope(id: SenderRig.id(1)))
+    let others = try SteadyTraffic(rig, from: 100, everyMilliseconds: 50)
+    let parked = try #require(try rig.fixture.read(rig.names.retries(.seconds5), count: 1).first)
+    let line = try #require(parked.value?.split(separator: "\n").first)
+    let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
+    #expect(fields[11] == "3")
+    #expect(fields[13] == "no answer")
+    let receipts = try rig.receipts(of: [1])
+    others.stop()
+    #expect(receipts.map(\.outcome) == [.deadLettered])
+    // Where a busy machine makes the others pause, it looks like an outage, in which sends do not count.
+    let attempts = Int64(4 + sender.counter("kept_in_outage"))
+    #expect(receipts.map(\.attempts) == [attempts])
+    #expect(receipts.allSatisfy { $0.at - parked.timestamp >= 5_000 })
+    let letters = try rig.fixture.read(rig.names.deadLetters, count: 1)
+    let reason = letters.first?.headers.first { $0.name == "martlet-reason" }
+    #expect(reason?.value == Array("retries_exhausted".utf8))
   }
 
   @Test func `a second sender takes over half the partitions and nothing is lost`() throws {

@@ -69,4 +69,12 @@ extension SenderRig {
       producer, topic, key: credential, value: String(decoding: record.value, as: UTF8.self))
     try fixture.produce(producer, topic, key: credential, value: nil)
   }
+
+  /// Produces `count` notifications with ids and tokens from `first` on.
+  func sendMany(_ count: Int, from first: Int = 0) throws {
+    for number in first..<first + count {
+      try send(SenderRig.token(number), SenderRig.envelope(id: SenderRig.id(number)))
+    }
+    _ = producer.flush(timeoutMilliseconds: 30_000)
+  }
 }
