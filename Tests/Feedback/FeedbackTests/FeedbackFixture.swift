@@ -76,8 +76,12 @@ final class FeedbackFixture {
     try produce(names.devices, devices.map { ($0.key, $0.value) })
   }
 
-  /// - Parameter database: another one than the fixture's: another host.
-  func start(database: String? = nil, flags: [String] = []) throws -> RunningService {
+  /// - Parameters:
+  ///   - database: another one than the fixture's: another host.
+  ///   - property: of librdkafka, for the consumer.
+  func start(
+    database: String? = nil, property: KafkaConfiguration.Property? = nil, flags: [String] = []
+  ) throws -> RunningService {
     let context = try FeedbackService.context(
       [
         "--topic-prefix", kafka.prefix, "--database", database ?? self.database,
@@ -86,6 +90,7 @@ final class FeedbackFixture {
       ] + flags)
     var settings = try FeedbackSettings(context.values)
     settings.kafka = kafka.configuration
+    if let property { settings.kafka.consumer.append(property) }
     return try RunningService(context, settings, FeedbackService.run)
   }
 

@@ -35,6 +35,22 @@ import Testing
     #expect(try eventually { try fixture.committed(fixture.names.feedback) == 300 })
   }
 
+  @Test func `what ends a transaction is no record, and leaves the group without lag`() throws {
+    let fixture = try Fixture(partitions: 1, embedded: true)
+    try fixture.send([Fixture.feedback(Fixture.device(1))])
+    for topic in [fixture.names.feedback, fixture.names.devices] {
+      try fixture.kafka.endTransaction(on: topic)
+    }
+    let service = try fixture.start()
+    defer { service.stop() }
+    try expectEventually {
+      try fixture.committed(fixture.names.feedback, partitions: 1) == 2
+        && fixture.committed(fixture.names.devices, partitions: 1) == 1
+    }
+    #expect(service.counter("feedback") == 1)
+    #expect(service.counter("lost_to_retention") == 0)
+  }
+
   @Test func `registrations with a zone that does not exist are counted, and kept`() throws {
     let fixture = try Fixture()
     let service = try fixture.start()

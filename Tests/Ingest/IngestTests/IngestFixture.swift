@@ -99,7 +99,18 @@ final class IngestFixture {
 
   /// The committed offsets of ingest, added up.
   func committed(requestPartitions: Int = 4) throws -> Int64 {
-    try kafka.committed(names.group(.ingest), names.requests, partitions: requestPartitions)
+    try commits(requestPartitions: requestPartitions).reduce(0) { $0 + ($1 ?? 0) }
+  }
+
+  /// What the group has committed of each partition of requests.
+  func commits(requestPartitions: Int = 4) throws -> [Int64?] {
+    let admin = try KafkaAdmin(kafka.configuration)
+    defer { admin.close() }
+    let partitions = (0..<Int32(requestPartitions)).map {
+      TopicPartition(topic: names.requests, partition: $0)
+    }
+    return try admin.groupOffsets(names.group(.ingest), partitions, timeoutMilliseconds: 30_000)
+      .map(\.offset)
   }
 
   static let token = String(repeating: "ab", count: 32)

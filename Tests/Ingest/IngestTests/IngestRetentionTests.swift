@@ -31,6 +31,24 @@ import Testing
     #expect(try fixture.committed(requestPartitions: 1) == Int64(count + 1))
   }
 
+  @Test func `what retention removes is lost also in a partition that was empty and had no commit`()
+    throws
+  {
+    let fixture = try IngestFixture(requestPartitions: 1, embedded: true)
+    let first = try fixture.start()
+    #expect(try eventually { try fixture.commits(requestPartitions: 1) == [0] })
+    #expect(first.stop() == nil)
+    let count = 2_500
+    let blank = String(repeating: " ", count: 3_500)
+    let low = try fixture.kafka.overflow(
+      fixture.names.requests,
+      with: (0..<count).map { ("", IngestFixture.request(#","id":"r\#($0)""#) + blank) })
+    let second = try fixture.start()
+    #expect(eventually { second.counter("lost_to_retention") == low })
+    #expect(second.stop() == nil)
+    #expect(second.counter("lost_to_retention") == low)
+  }
+
   @Test
   func `a log that is the same is read again from its start, and nothing is made twice`() throws {
     let fixture = try IngestFixture(requestPartitions: 1, embedded: true)

@@ -277,6 +277,22 @@ import Testing
     #expect(try rig.committed() == 20)
   }
 
+  @Test
+  func `a log that is the same is read again from its start, and nothing is sent twice`() throws {
+    let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)
+    let sender = try rig.startSender()
+    try rig.sendMany(0..<20)
+    #expect(try rig.receipts(20).count == 20)
+    // The table of provider tokens may get some of them.
+    rig.fixture.broker!.inject(Array(repeating: .offsetOutOfRange, count: 10), into: .fetch)
+    try rig.sendMany(20..<40)
+    #expect(try rig.receipts(40).count == 40)
+    #expect(sender.counter("delivered") == 40)
+    #expect(sender.counter("logs_cut") == 0)
+    #expect(sender.stop() == nil)
+    #expect(try rig.committed() == 40)
+  }
+
   @Test func `a log that is read again from before the committed offset is not sent again`() throws
   {
     let rig = try SenderRig(partitions: 1, embedded: true, hasToken: true)

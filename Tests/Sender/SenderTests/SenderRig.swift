@@ -175,9 +175,13 @@ final class SenderRig {
 
   /// The sum of what the group has committed on the transactional lane.
   func committed() throws -> Int {
-    try Int(
-      fixture.committed(
-        names.group(.sender), names.notifications(.first), partitions: partitions))
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    let all = (0..<Int32(partitions)).map {
+      TopicPartition(topic: names.notifications(.first), partition: $0)
+    }
+    let offsets = try admin.groupOffsets(names.group(.sender), all, timeoutMilliseconds: 30_000)
+    return offsets.reduce(0) { $0 + Int($1.offset ?? 0) }
   }
 
   /// Produces to the transactional lane and waits for nothing.

@@ -18,14 +18,16 @@ final class SignerFixture {
   let names: TopicNames
   let key: SigningKey
 
-  init(requestPartitions: Int = 1, embedded: Bool = false) throws {
+  init(
+    issuedTo keyID: String = "KEYKEYKEY1", requestPartitions: Int = 1, embedded: Bool = false
+  ) throws {
     kafka = try KafkaFixture(embedded: embedded)
     names = TopicNames(prefix: kafka.prefix)
     try kafka.createTopic("provider-tokens", partitions: 1, compacted: true)
     try kafka.createTopic("token-requests", partitions: requestPartitions)
     key = try SigningKey.generate()
     try File.write(folder.file("key.p8"), try key.pem())
-    try writeCredentials()
+    try writeCredentials(keyIDs: [keyID])
   }
 
   var credentialsPath: String { folder.file("credentials.json") }
@@ -85,8 +87,13 @@ final class SignerFixture {
   }
 
   /// The committed offset of the signers' group.
-  func committed() throws -> Int64 {
-    try kafka.committed(names.group(.signer), names.tokenRequests, partitions: 1)
+  func committed() throws -> Int64? {
+    let admin = try KafkaAdmin(kafka.configuration)
+    defer { admin.close() }
+    let partition = TopicPartition(topic: names.tokenRequests, partition: 0)
+    return try admin.groupOffsets(
+      names.group(.signer), [partition], timeoutMilliseconds: 30_000
+    ).first?.offset
   }
 
   func publish(_ record: ProviderTokenRecord) throws {

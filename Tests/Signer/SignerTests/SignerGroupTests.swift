@@ -42,6 +42,15 @@ import Testing
     #expect(!eventually(withinMilliseconds: 2_000) { first.isOwner && second.isOwner })
   }
 
+  @Test func `what ends a transaction is no request, and leaves the group without lag`() throws {
+    let fixture = try SignerFixture(embedded: true)
+    try fixture.kafka.endTransaction(on: fixture.names.tokenRequests)
+    let signer = try fixture.start()
+    defer { signer.stop() }
+    #expect(try eventually { try fixture.committed() == 1 })
+    #expect(signer.counter("requests") == 0)
+  }
+
   @Test func `a request for a token is committed, and asked once`() throws {
     let fixture = try SignerFixture(embedded: true)
     let signer = try fixture.start()

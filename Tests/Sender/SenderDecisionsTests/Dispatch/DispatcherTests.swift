@@ -157,6 +157,28 @@ import Testing
       ], of: &dispatcher)
   }
 
+  @Test func `a throttled device waits on a retry topic, and others do not`() {
+    var dispatcher = connected()
+    let slot = take(facts(1), 0, &dispatcher)
+    connect(&dispatcher)
+    dispatcher.dispatch()
+    _ = actions(&dispatcher)
+    let answer = GatewayResponse(status: 429, reason: .tooManyRequests)
+    dispatcher.refused(slot, answer, retryAfter: 0)
+    expect([.park(slot: slot, .seconds5, .failure(answer))], of: &dispatcher)
+    let next = take(facts(1), 1, &dispatcher)
+    expect(
+      [.receipt(slot: next, .deduplicated, .repeatedID, nil, ending(next, dispatcher))],
+      of: &dispatcher)
+    var same = facts(2)
+    same.device = 1
+    let held = take(same, 2, &dispatcher)
+    expect([.park(slot: held, .seconds5, .device)], of: &dispatcher)
+    let other = take(facts(3), 3, &dispatcher)
+    dispatcher.dispatch()
+    expect([.send(slot: other, Self.first)], of: &dispatcher)
+  }
+
   @Test func `what was queued for a dead token is not sent in vain, what was requested later is`() {
     var dispatcher = connected()
     let slot = take(facts(1), 0, &dispatcher)
@@ -270,6 +292,24 @@ import Testing
       dispatcher.pools[0].queue.inLine, dispatcher.pools[0].queue.held
     )
     #expect(found == (inLine, beside), sourceLocation: location)
+  }
+
+  @Test func `partitions are given back when nothing is open any more`() {
+    var dispatcher = connected()
+    let slot = take(facts(1), 0, &dispatcher)
+    connect(&dispatcher)
+    dispatcher.dispatch()
+    let waiting = take(facts(2), 1, &dispatcher)
+    _ = actions(&dispatcher)
+    dispatcher.drain(until: 5_000)
+    expect([.handBack(slot: waiting)], of: &dispatcher)
+    var given = dispatcher.handOver()
+    #expect(given == nil, "an answer is awaited")
+    dispatcher.accepted(slot)
+    _ = actions(&dispatcher)
+    dispatcher.acknowledged(Origin(partition: 0, epoch: 0, offset: 0))
+    given = dispatcher.handOver()
+    #expect(given?.map(\.done.committable) == [1])
   }
 
   @Test

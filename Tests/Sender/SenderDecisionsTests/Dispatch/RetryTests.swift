@@ -172,6 +172,29 @@ import Testing
 
   // MARK: Dead tokens
 
+  @Test func `what was requested before APNs called a device dead is not sent, what came later is`()
+  {
+    let loop = ScriptedLoop()
+    loop.answer { $0.push == 0 ? .reason(.unregistered) : .accepted }
+    loop.produce(0) { $0.device = 7 }
+    #expect(loop.runToEnd(of: 1))
+    loop.produce(1) {
+      $0.device = 7
+      $0.created = loop.wall - 60_000
+    }
+    loop.produce(2) {
+      $0.device = 8
+      $0.created = loop.wall - 60_000
+    }
+    loop.run(milliseconds: 500)
+    #expect(loop.endings[1]?.outcome == .suppressed && loop.endings[1]?.cause == .recentlyInvalid)
+    #expect(loop.endings[2]?.outcome == .delivered)
+    loop.run(milliseconds: 1_000)
+    loop.produce(3) { $0.device = 7 }
+    #expect(loop.runToEnd(of: 4))
+    #expect(loop.endings[3]?.outcome == .delivered)
+  }
+
   @Test func `an answer to a broadcast says nothing about any device`() {
     let loop = ScriptedLoop()
     loop.answer { $0.push == 0 ? .reason(.unregistered) : .accepted }
