@@ -157,6 +157,12 @@ import Testing
     }
   }
 
+  @Test func `a reader of a file that nobody has made a database says so`() throws {
+    try File.write(folder.file("empty.db"), [])
+    let error = #expect(throws: StoreError.self) { try TokenStoreReader(folder.file("empty.db")) }
+    #expect(error?.description.contains("has no tables of Martlet; name another one") == true)
+  }
+
   @Test func `processes that start together make one database and none refuses it`() async {
     for round in 0..<40 {
       let path = folder.file("together-\(round).db")
