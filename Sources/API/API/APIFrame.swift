@@ -135,9 +135,8 @@ final class APIFrame {
         step(request, then)
       }
       guard api.now >= request.deadline, open[request.number] != nil else { continue }
-      end(
-        request,
-        because: request.isBatch ? .unacknowledged : .unavailable("there was no answer in time"))
+      let whose = request.outstanding > 0 ? "Kafka did not acknowledge it" : "there was no answer"
+      end(request, because: request.isBatch ? .unacknowledged : .unavailable("\(whose) in time"))
     }
   }
 

@@ -67,6 +67,9 @@ public struct Audience: Equatable, Sendable {
     return true
   }
 
+  /// True if versions can be compared with this one: every version is `isVersion(_:atLeast:)` of one without a number.
+  public static func isComparable(_ version: String) -> Bool { !numbers(version).isEmpty }
+
   private static func numbers(_ version: String) -> [Int] {
     version.utf8.split { !(0x30...0x39).contains($0) }
       .map { Int(String(decoding: $0, as: UTF8.self)) ?? .max }

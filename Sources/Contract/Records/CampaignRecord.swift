@@ -85,6 +85,11 @@ public struct CampaignRecord: Equatable, Sendable {
     if let by { self.by = by } else { self.by = try fields.optionalText("by") ?? "" }
     request = try Self.request(fields)
     audience = try Self.audience(fields, request, tokenTopic)
+    if at != nil, let version = audience.leastVersion, !Audience.isComparable(version) {
+      throw RecordError(
+        record: "audience", field: "app_version",
+        problem: "has no number to compare versions with, such as 3.2")
+    }
     guard let key = CampaignKey(name: name, app: audience.app, environment: audience.environment)
     else { throw fields.fail("request", "has an app that is not a bundle id") }
     self.key = key

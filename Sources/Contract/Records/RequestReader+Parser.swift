@@ -48,7 +48,9 @@ extension RequestError {
         self.init(nil, .byteOrderMark)
         return
       }
-      problem = .malformed(words, at: Self.character(record, error.offset))
+      // Some of the library's messages are sentences, and the place follows in ours.
+      let cause = words.hasSuffix(".") ? String(words.dropLast()) : words
+      problem = .malformed(cause, at: Self.character(record, error.offset))
     }
     self.init(field, problem, offset: error.offset)
   }

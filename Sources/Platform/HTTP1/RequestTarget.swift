@@ -47,7 +47,9 @@ public struct RequestTarget: Equatable, Sendable {
       case UInt8(ascii: "%"):
         guard index + 2 < bytes.count, let high = HTTPToken.hexDigit(bytes[index + 1]),
           let low = HTTPToken.hexDigit(bytes[index + 2]), high << 4 | low != 0
-        else { throw .malformed("an escape in the target that is not % and two hex digits") }
+        else {
+          throw .malformed("an escape in the target that is %00, or not % and two hex digits")
+        }
         decoded.append(high << 4 | low)
         index += 3
       case UInt8(ascii: "+") where plusIsBlank:

@@ -8,6 +8,7 @@ import Telemetry
 
 /// Runs a process of the pipeline: the whole of an executable's `main`.
 public func runService<S: Service>(_ service: S.Type) -> Never {
+  StandardDescriptors.open()
   // A stop that comes while the settings are read waits, and is then a clean one.
   SignalSource.hold(Housekeeper.signals)
   ProcessSecrecy.quietenCrashes()
@@ -30,6 +31,7 @@ public func runCommands(
   program: String, summary: String, _ commands: [any Service.Type], sibling: SiblingProgram? = nil,
   overview: CommandOverview? = nil
 ) -> Never {
+  StandardDescriptors.open()
   SignalSource.hold(Housekeeper.signals)
   let arguments = CommandList.asked(Array(CommandLine.arguments.dropFirst()))
   if let sibling, sibling.hasCommand(arguments) {

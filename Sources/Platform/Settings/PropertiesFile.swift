@@ -23,7 +23,9 @@ public struct PropertiesFile: Sendable {
       errors.append(
         SettingError(setting: setting, source: .file(path: path, line: line), problem: problem))
     }
-    let rows = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+    // Editors of Windows begin a file with a byte order mark, which nobody sees.
+    let rows = text.drop { $0 == "\u{FEFF}" }
+      .split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
     for (index, row) in rows.enumerated() {
       let content = row.trimmed
       guard !content.isEmpty, !content.hasPrefix("#") else { continue }

@@ -78,9 +78,17 @@ enum Database {
     if case .postgres(let database) = self { try database.liftTimeLimit() }
   }
 
-  /// Throws if the database takes no writes now. With SQLite only a write can tell.
+  /// Throws if the database takes no writes now, as far as a question can tell: with SQLite, if its file was replaced.
   func demandWritable() throws(StoreError) {
-    if case .postgres(let database) = self { try database.demandWritable() }
+    switch self {
+    case .sqlite(let database): try database.demandInPlace()
+    case .postgres(let database): try database.demandWritable()
+    }
+  }
+
+  /// Throws if a SQLite file was removed or replaced since it was opened.
+  func demandInPlace() throws(StoreError) {
+    if case .sqlite(let database) = self { try database.demandInPlace() }
   }
 
   /// From now on a transaction is on the disk when it returns, with all before it, or need not be.

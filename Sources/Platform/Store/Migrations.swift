@@ -60,8 +60,27 @@ enum Migrations {
         + " program, or name another database, which the topics fill")
   }
 
+  /// Throws where nobody has made the tables yet: an empty file, another database.
+  private static func demandTables(_ database: Database) throws(StoreError) {
+    let (tables, name) =
+      switch database {
+      case .sqlite(let file): ("sqlite_schema WHERE name = 'migrations'", file.path)
+      case .postgres(let server):
+        (
+          "pg_catalog.pg_class WHERE oid = to_regclass('\(PostgresDatabase.schema).migrations')",
+          "\(server.location)"
+        )
+      }
+    guard try database.integer("SELECT count(*) FROM \(tables)") == 0 else { return }
+    throw StoreError(
+      code: SQLITE_ERROR, attempt: "cannot use the database \(name)",
+      message: "it has no tables of Martlet; name another one, or start the service that writes it"
+        + " (martlet-feedback or martlet-scheduler)")
+  }
+
   /// Throws unless the schema is the one that this program knows.
   static func demandCurrent(_ database: Database) throws(StoreError) {
+    try demandTables(database)
     let known = steps(database.dialect).count
     let version = try self.version(database)
     guard version <= Int64(known) else { throw tooNew(version, known) }

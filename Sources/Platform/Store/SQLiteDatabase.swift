@@ -55,6 +55,17 @@ final class SQLiteDatabase {
     }
   }
 
+  /// Throws if the open file is not the one at the path any more: nobody else reads what is written to it, and nobody
+  /// writes what is read from it.
+  func demandInPlace() throws(StoreError) {
+    var hasMoved: Int32 = 0
+    sqlite3_file_control(raw, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+    guard hasMoved != 0 else { return }
+    throw StoreError(
+      code: SQLITE_ERROR, attempt: "the database's file is not at \(path) any more",
+      message: "it was removed, moved or replaced while it was open; a restart opens what is there")
+  }
+
   func prepare(_ sql: String) throws(StoreError) -> SQLiteStatement {
     var statement: OpaquePointer?
     guard

@@ -98,7 +98,8 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case SQLITE_READONLY: "let this user write to the file and to its folder"
     case SQLITE_CANTOPEN: "see that the folder exists and that this user may use it"
     case SQLITE_NOTADB: "name another file"
-    case SQLITE_CORRUPT: "restore a backup"
+    case SQLITE_CORRUPT:
+      "restore a backup, or remove the file, its -wal and its -shm: the topics fill a new one"
     case SQLITE_IOERR: "look for errors of the disk in the system's log"
     default: nil
     }

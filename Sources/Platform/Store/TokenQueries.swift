@@ -86,6 +86,7 @@ public final class TokenQueries {
   public func outcomes(
     of id: ExactText, apps: Set<ExactText>?, limit: Int
   ) throws(StoreError) -> [(app: String, receipt: String)] {
+    try database.demandInPlace()
     let apps = apps.map { Array($0) }
     if let apps, apps.isEmpty { return [] }
     let statement = try outcomesStatement(apps: apps?.count ?? 0)

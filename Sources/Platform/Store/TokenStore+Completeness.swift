@@ -161,7 +161,8 @@ extension Database {
     let columns = "SELECT generation, complete_at, done, total FROM"
     let row: [Int64?]?
     switch self {
-    case .sqlite:
+    case .sqlite(let file):
+      try file.demandInPlace()
       let statement = try prepare("\(columns) completeness")
       defer { statement.reset() }
       row = try statement.next() ? (0..<4).map { statement.integer($0) } : nil

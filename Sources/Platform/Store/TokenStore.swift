@@ -153,7 +153,7 @@ public final class TokenStore {
   }
 
   /// Throws if the database takes no changes now, as far as a question can tell: its server has become a standby, or
-  /// answers questions only.
+  /// answers questions only; its file was removed or replaced.
   public func demandWritable() throws(StoreError) { try database.demandWritable() }
 
   // MARK: Devices

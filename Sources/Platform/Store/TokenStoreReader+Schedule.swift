@@ -201,6 +201,7 @@ public final class ScheduleQueries {
 
   /// Why what is not found may be on the topic; nil if the schedule is complete.
   public func obstacle() throws(StoreError) -> String? {
+    try database.demandInPlace()
     let count = try selectIncomplete.firstInteger() ?? 0
     return count == 0
       ? nil : "martlet-scheduler is reading \(count) partitions of its topic into the database"

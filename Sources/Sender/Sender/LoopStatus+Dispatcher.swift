@@ -73,7 +73,7 @@ extension LoopStatus.Destination {
     pool.refusals.prune(state.health, now: now)
     // The breaker of an app that nobody sends to any more is no trouble.
     let trouble =
-      state.health.trouble == .app && pool.refusals.all.isEmpty ? nil : state.health.trouble
+      state.trouble == .app && pool.refusals.all.isEmpty ? nil : state.trouble
     self.init(
       index: Int(pool.number), credential: pool.credential, environment: pool.environment,
       hasToken: state.isAuthorized, trouble: trouble,

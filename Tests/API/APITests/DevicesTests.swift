@@ -109,7 +109,8 @@ private let lower = token.lowercased()
       try fixture.send("PUT", "devices/\(token)", #"{"app":"a.b"}"#).status == 202
     }
     try #require(fixture.kafka.broker).setDown()
-    #expect(try fixture.send("PUT", "devices/\(token)", #"{"app":"a.b"}"#).status == 503)
+    let answer = try fixture.send("PUT", "devices/\(token)", #"{"app":"a.b"}"#)
+    #expect(answer.status == 503 && answer.text.contains("Kafka did not"), "\(answer.text)")
   }
 }
 

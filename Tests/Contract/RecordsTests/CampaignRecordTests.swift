@@ -250,6 +250,8 @@ import Testing
     Self.json(more: #","audiance":{}"#), Self.json(audience: #"{"langauge":"de"}"#),
     Self.json(audience: #"{"tags_any":["a b"]}"#), Self.json(audience: #"{"tags_any":[]}"#),
     Self.json(audience: #"{"registered_since":"yesterday"}"#), Self.json(audience: "[]"),
+    // Every version would be a later one.
+    Self.json(audience: #"{"app_version":"latest"}"#), Self.json(audience: #"{"app_version":""}"#),
     Self.json(audience: #"{"topic":""}"#), Self.json(audience: #"{"topic":"a b"}"#),
     Self.json(audience: #"{"topic":1}"#), Self.json(audience: #"{"topic":"a","locale":"de"}"#),
     Self.json(audience: #"{"topic":"a","tags_any":["b"]}"#),

@@ -119,6 +119,9 @@ extension RequestReaderTests {
       words(#"{"app":"a.b","token":"ab","payload":{"a":01}}"#).hasSuffix(#", at "0" (byte 41)"#))
     #expect(words(Self.request("") + " ,").contains("at the end"))
     #expect(words(#"{"app":"#).contains("at the end"))
+    for text in ["x", #"{"app":"#, Self.request("") + " x"] {
+      #expect(!words(text).contains(".,"), "\(words(text))")
+    }
     #expect(words(Self.request(#","lane":nul"#)).hasPrefix("lane: is not valid JSON: "))
   }
 

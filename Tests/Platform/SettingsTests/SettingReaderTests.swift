@@ -186,6 +186,7 @@ let sampleTable = SettingTable(
 
   @Test func `a file may have Windows line ends and blanks around names and values`() throws {
     #expect(try read(file: "  loops =  7 \r\nfast=true\r\n").written("loops") == "7")
+    #expect(try read(file: "\u{FEFF}loops = 7\r\n").written("loops") == "7")
   }
 
   @Test func `a required setting that is missing says how to give it`() {

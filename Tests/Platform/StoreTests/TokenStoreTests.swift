@@ -157,6 +157,17 @@ import Testing
     }
   }
 
+  @Test func `for a damaged file there is a way without a backup, too`() {
+    let error = StoreError(code: 11, attempt: "reading", message: "malformed")
+    #expect(error.description.hasSuffix("-shm: the topics fill a new one") && !error.isTemporary)
+  }
+
+  @Test func `a reader of a file that nobody has made a database says so`() throws {
+    try File.write(folder.file("empty.db"), [])
+    let error = #expect(throws: StoreError.self) { try TokenStoreReader(folder.file("empty.db")) }
+    #expect(error?.description.contains("has no tables of Martlet; name another one") == true)
+  }
+
   @Test func `processes that start together make one database and none refuses it`() async {
     for round in 0..<40 {
       let path = folder.file("together-\(round).db")

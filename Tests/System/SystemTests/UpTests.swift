@@ -192,11 +192,14 @@ import Testing
   @Test func `an idle broker can serve a new pipeline`() throws {
     let folder = TemporaryFolder()
     let file = folder.file("address")
-    let broker = try BuiltProgram.start("martlet", ["broker", "--address-file", file], in: folder)
+    let prefix = ["--topic-prefix", "x."]
+    let broker = try BuiltProgram.start(
+      "martlet", ["broker", "--address-file", file] + prefix, in: folder)
     #expect(eventually { File.exists(file) })
-    let kafka = try File.text(file).split(separator: "\n").first.map(String.init)
-    let up = try start(folder, ["--kafka", try #require(kafka)])
+    let kafka = try #require(try File.text(file).split(separator: "\n").first.map(String.init))
+    let up = try start(folder, ["--kafka", kafka] + prefix)
     #expect(up.prints("Ctrl-C stops everything.", withinMilliseconds: 120_000), "\(up.output)")
+    #expect(up.output.contains("receipts --follow --kafka \(kafka) --topic-prefix x.\n"))
     #expect(up.stop() == 0, "\(up.output)")
     _ = broker.stop()
   }

@@ -207,13 +207,17 @@ public enum UpCommand: Command {
         "  curl --json '\(example)' -H 'Authorization: Bearer \(api.key)' \(api.url)/v1/notifications",
       ]
     }
+    let prefix = pipeline.plan.topicPrefix
+    let cluster =
+      "--kafka \(pipeline.kafka)"
+      + (prefix == TopicNames.defaultPrefix ? "" : " --topic-prefix \(ShellWord.quoted(prefix))")
     let commands =
       (curl ?? []) + [
         "produce a request:",
         "  echo '\(example)' | kcat -P -b \(pipeline.kafka) -t \(topic)",
-        "  martlet import FILE --kafka \(pipeline.kafka)",
+        "  martlet import FILE \(cluster)",
         "watch receipts:",
-        "  martlet inspect receipts --follow --kafka \(pipeline.kafka)",
+        "  martlet inspect receipts --follow \(cluster)",
         "start another sender:",
         "  \(ShellWord.quoted(ChildProcess.sibling("martlet-sender"))) --config "
           + ShellWord.quoted(pipeline.senderSettings),

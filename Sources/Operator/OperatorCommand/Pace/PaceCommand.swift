@@ -93,7 +93,9 @@ enum PaceCommand: Command {
       Audit.note("pace set", "\(subject) \(rate)", context)
       // Senders use the newest record of the topic, and another operator may have written one after ours.
       let kept = try topic.paces(cluster, context)[subject]
-      StandardOutput.line("pace of \(subject): \(kept.map { "\($0)" } ?? "none")")
+      let remark =
+        if case .lane(let lane) = subject { try topic.remark(onLane: lane, cluster) } else { "" }
+      StandardOutput.line("pace of \(subject): \(kept.map { "\($0)" } ?? "none")\(remark)")
     case .clear(let target): try clear(target, topic, cluster, context)
     }
   }

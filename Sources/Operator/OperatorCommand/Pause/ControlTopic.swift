@@ -113,6 +113,19 @@ struct ControlTopic: Sendable {
       "\(what)" + (others.isEmpty ? "; nothing has" : "; these have: \(list)\(more)"))
   }
 
+  /// What a command adds about a lane without a topic of its own, or an empty text.
+  ///
+  /// The first of `--lanes`, a setting that these commands do not have, is on a topic without its name.
+  func remark(onLane lane: String, _ cluster: KafkaCluster) throws(ServiceFailure) -> String {
+    guard lane != Lanes.standard.name(.first) else { return "" }
+    let topic = "\(names.prefix)notifications.\(lane)"
+    let listing = try orFail {
+      try cluster.admin.topicListing(naming: [topic], timeoutMilliseconds: 10_000)
+    }
+    guard listing.sizes[topic] == nil, listing.hidden[topic] == nil else { return "" }
+    return "; there is no topic \(topic): senders ignore it unless \(lane) is the first of --lanes"
+  }
+
   /// A suffix such as `  since 2026-11-22T17:00:00.000Z by ann: launch went wrong`.
   static func author(_ value: UnsafeRawBufferPointer) -> String {
     let author = ControlRecord.Author(of: value)

@@ -56,6 +56,8 @@ enum PauseCommand: Command {
     guard try topic.isPaused(subject, cluster, context) else {
       throw ServiceFailure("\(subject.key) is not paused: somebody has resumed it meanwhile")
     }
-    StandardOutput.line("paused \(subject.key)")
+    let remark =
+      if case .lane(let lane) = subject { try topic.remark(onLane: lane, cluster) } else { "" }
+    StandardOutput.line("paused \(subject.key)\(remark)")
   }
 }

@@ -29,6 +29,8 @@ public struct DestinationHealth: Sendable {
   private var connects = ConnectBackoff()
   /// Something was served since a connect failed: an earlier connection does its work.
   private var isServedMeanwhile = false
+  /// The gateway has taken a connection, and nothing has failed since.
+  private var isReached = false
   private var policy: ConnectionPoolPolicy
   var addresses = AddressBook<PeerAddress>()
   private let retries: RetryPolicy
@@ -62,6 +64,14 @@ public struct DestinationHealth: Sendable {
     if watch.isFailing { return isUnreachable ? .connects : .gateway }
     if breaker.refusals > 0 { return .credential }
     if connects.isFailing, !isServedMeanwhile { return .connects }
+    return apps.isEmpty ? nil : .app
+  }
+
+  /// The trouble of a destination for which nothing waits and nothing is open: until there is something to send, no more
+  /// can be known of a gateway that failed than that it takes connections again.
+  public var idleTrouble: Trouble? {
+    if case .open = watch.state { return trouble }
+    guard isReached, breaker.refusals == 0 else { return trouble }
     return apps.isEmpty ? nil : .app
   }
 
@@ -281,6 +291,7 @@ public struct DestinationHealth: Sendable {
       if hasRefusedApps { apps.served(answer.app) }
       return true
     }
+    isReached = false
     watch.failed(now: now, random: random)
     if response.status < 500 || verdict == .foreign, !answer.place.hasAccepted {
       breaker.refused(.connection, now: now, random: random)
@@ -310,6 +321,9 @@ public struct DestinationHealth: Sendable {
     isUnreachable = false
     watch.reachable()
   }
+
+  /// A connection has the gateway's settings, and takes pushes.
+  public mutating func reached() { isReached = true }
 
   /// A connection accepted its first push, one of this app.
   public mutating func connectionAccepted(app: UInt64, at address: PeerAddress) {
@@ -352,7 +366,7 @@ public struct DestinationHealth: Sendable {
         lived: end.lived, hasServed: end.isInOrder && end.accepted >= ConnectBackoff.work,
         hasOtherAddress: hasOther, now: now, random: random)
     } else {
-      isServedMeanwhile = false
+      (isServedMeanwhile, isReached) = (false, false)
       connects.failed(hasOtherAddress: hasOther, now: now, random: random)
     }
   }
@@ -363,7 +377,7 @@ public struct DestinationHealth: Sendable {
   /// No connection could be made: the name has no address, or none of those that were tried took one.
   public mutating func connectFailed(now: UInt64, random: UInt64) {
     isUnreachable = true
-    isServedMeanwhile = false
+    (isServedMeanwhile, isReached) = (false, false)
     connects.failed(now: now, random: random)
   }
 
@@ -371,6 +385,7 @@ public struct DestinationHealth: Sendable {
   ///
   /// - Parameter isLast: no other connection serves.
   public mutating func lost(isLast: Bool, now: UInt64, random: UInt64) {
+    isReached = false
     if isLast {
       watch.unreachable(now: now, random: random)
     } else {
@@ -382,6 +397,7 @@ public struct DestinationHealth: Sendable {
   ///
   /// - Parameter isSilent: nothing at all was heard from the destination for as long as they may take.
   public mutating func failed(isSilent: Bool = false, now: UInt64, random: UInt64) {
+    isReached = false
     watch.failed(weight: isSilent ? OutageWatch.row : 1, now: now, random: random)
   }
 }

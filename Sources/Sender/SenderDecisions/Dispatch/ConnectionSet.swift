@@ -106,6 +106,7 @@ struct ConnectionSet: Sendable {
     guard race != 0, connections[index].isServing else { return }
     connections[index].leaveRace()
     connectAttempts.remove(race)
+    health.reached()
     for other in connections.indices where connections[other].race == race {
       let isSilent = connections[other].silence(now: turn.now) >= AddressRace.patience
       connections[other].beaten()

@@ -20,6 +20,11 @@ public struct PoolSnapshot: Sendable {
 
   /// Pushes that wait.
   public var waiting: Int { inLine + heldForApp + heldForConnection }
+
+  /// Why nothing can be sent, as far as that can be known.
+  public var trouble: DestinationHealth.Trouble? {
+    waiting == 0 && open == 0 ? health.idleTrouble : health.trouble
+  }
 }
 
 extension Pool {

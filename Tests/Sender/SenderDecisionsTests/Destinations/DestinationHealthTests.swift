@@ -36,6 +36,26 @@ import Testing
     #expect(health.trouble == .connects)
   }
 
+  @Test func `without anything to send a gateway is well when it takes connections again`() {
+    var health = DestinationHealth()
+    for attempt in 0..<3 as Range<UInt64> {
+      health.connectFailed(now: attempt * 3_000, random: 0)
+      health.lost(isLast: true, now: attempt * 3_000, random: 0)
+      #expect(health.idleTrouble == .connects)
+    }
+    health.connected()
+    #expect(health.idleTrouble == .gateway, "TLS alone is no gateway")
+    health.reached()
+    #expect(health.idleTrouble == nil)
+    #expect(health.trouble == .gateway, "a push has to show it")
+    health.failed(now: 10_000, random: 0)
+    #expect(health.idleTrouble == .gateway)
+    health.reached()
+    let end = DestinationHealth.ConnectionEnd(hasAccepted: false, lived: 10, isAddressAside: false)
+    health.connectionEnded(end, now: 11_000, random: 0)
+    #expect(health.idleTrouble != nil)
+  }
+
   @Test func `a gateway fails until it serves again, and not until all may be sent`() {
     var health = DestinationHealth()
     var times = (0..<64 as Range<UInt64>).map { $0 * 10 }.makeIterator()

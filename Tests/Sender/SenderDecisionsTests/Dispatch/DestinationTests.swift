@@ -185,6 +185,20 @@ import Testing
     #expect(model.trouble == nil)
   }
 
+  @Test func `an idle destination is in no trouble once the gateway takes connections again`() {
+    let model = ScriptedDestination()
+    model.supply = 20
+    model.run(milliseconds: 20_000)
+    #expect(model.delivered[1] == 20 && model.toldTrouble == nil)
+    model.connect = { _, _ in .refused }
+    model.leave(.shutdown)
+    model.run(milliseconds: 30_000)
+    #expect(model.toldTrouble == .connects)
+    model.connect = { _, _ in .served }
+    model.run(milliseconds: 90_000)
+    #expect(model.open > 0 && model.toldTrouble == nil)
+  }
+
   @Test
   func `error_disconnect: connections that end after errors, without an accepted push among them`()
   {

@@ -115,6 +115,9 @@ final class ScriptedDestination {
   /// What keeps its pushes back.
   var trouble: DestinationHealth.Trouble? { dispatcher.standing(ofPool: 0)?.health.trouble }
 
+  /// What people are told of that.
+  var toldTrouble: DestinationHealth.Trouble? { dispatcher.standing(ofPool: 0)?.trouble }
+
   /// Connections that serve.
   var open: Int { sockets.values.count(where: \.isUp) }
   /// Connections that there are.
