@@ -81,7 +81,8 @@ def look(client, times, spread):
     global asked
     asked = 0
     first = sorted(collections.Counter(asyncio.run(client())).values())
-    print(f"  {client.__name__.removeprefix('with_')}, TTL {ttl}: asked {asked} time(s), the first was one {first} times")
+    name = client.__name__.removeprefix("with_")
+    print(f"  {name}, TTL {ttl}: asked {asked} time(s), each address was first {first} times")
     assert (asked, first) == (times, spread), (times, spread)
 
 

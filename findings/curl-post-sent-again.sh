@@ -65,8 +65,9 @@ first, second = (f"http://127.0.0.1:{port}/pushes/{number}" for number in (1, 2)
 
 
 def with_curl():
-    line = ["curl", "-s", "--noproxy", "*", "--max-time", "20", "--http1.1", "-d", "{}", "-w", "%{http_code}/%{exitcode} "]
-    done = subprocess.run([*line, first, second], capture_output=True, text=True)
+    line = ["curl", "-s", "--noproxy", "*", "--max-time", "20", "--http1.1", "-d", "{}"]
+    line += ["-w", "%{http_code}/%{exitcode} ", first, second]
+    done = subprocess.run(line, capture_output=True, text=True)
     return f"{done.stdout}and ends with {done.returncode}"
 
 

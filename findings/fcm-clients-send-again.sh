@@ -5,7 +5,7 @@
 # time. With their defaults
 #
 # - firebase-admin 7.7.0, `messaging.send`, sends it twice, and then raises UnavailableError.
-# - pyfcm 2.1.1, `notify`, sends it eleven times, with pauses of 2, 4, 8 … 120 seconds, and then raises ConnectionError.
+# - pyfcm 2.1.1, `notify`, sends it eleven times, with pauses of 2, 4, 8 … 120 s, and then raises ConnectionError.
 # - requests 2.34.2, over which both are, sends it once, and raises ConnectionError.
 #
 # Both have given urllib3 retries for 502, 503 or 500, for POST as well. Those count for a connection that is lost after

@@ -12,8 +12,8 @@
 # So the one field that is long and the same is sent with each push, in some 160 bytes; and with h2 the one that never
 # comes again takes the room in the table: 4,096 bytes, which 36 devices fill.
 #
-# They take `authorization` for a secret that is never to be put into a table (RFC 7541, 7.1.3), where one who may choose
-# other fields could guess it by lengths. Here the sender alone writes the fields.
+# They take `authorization` for a secret that is never to be put into a table (RFC 7541, 7.1.3), where one who may
+# choose other fields could guess it by lengths. Here the sender alone writes the fields.
 #
 # Guessed before it was run: after the first push of a connection the token is in the table and costs a byte or two, and
 # the path, which changes, is a literal that is not kept.
