@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Two pushes go by HTTP/1.1 through a proxy to a service, on one connection on either side. The service has the second in
-# full, and ends the connection instead of an answer. What the proxy, with the settings that come with it, tells a client
-# of the second:
+# Two pushes go by HTTP/1.1 through a proxy to a service, on one connection on either side. The service has the second
+# in full, and ends the connection instead of an answer. What the proxy, with the settings that come with it, tells a
+# client of the second:
 #
 # - nginx 1.31.3, Caddy 2.11.7 and nghttpx 1.52.0 (that of Debian 12): 502. Envoy 1.40.0: 503.
 # - HAProxy 2.8.25 and Apache 2.4 (that of Debian 12): nothing. They end the client's connection without an answer.
