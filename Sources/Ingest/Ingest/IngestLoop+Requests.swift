@@ -17,7 +17,7 @@ extension IngestLoop {
       if !output.machine.isExpanding {
         guard !output.machine.isFull else { return false }
         begin(batch[position])
-        askForNext()
+        batch.prefetch(position + 1)
       }
       guard finishRequest() else { return false }
       position += 1
@@ -25,13 +25,6 @@ extension IngestLoop {
     batch.release()
     position = 0
     return true
-  }
-
-  /// Has the processor fetch the beginning of the record after the one at hand.
-  private func askForNext() {
-    guard position + 1 < batch.count else { return }
-    let next = batch[position + 1].value
-    if let start = next.baseAddress { Prefetch.bytes(start, min(next.count, 512)) }
   }
 
   /// Takes a record in: reads it, and decides what is made of it.

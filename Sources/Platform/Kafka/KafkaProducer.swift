@@ -30,6 +30,8 @@ public final class KafkaProducer {
   /// The number of records that Kafka has acknowledged or refused.
   private var answered: UInt64 = 0
   private var pace = ProducerPace()
+  /// The number of times that everything was acknowledged or refused.
+  private var rests: UInt64 = 0
   /// True if no record was outstanding when deliveries were last drained.
   private var isQuiet = true
   private let limitRecords: Int
@@ -232,6 +234,7 @@ public final class KafkaProducer {
     swap(&deliveries, &early)
     serve(into: &deliveries)
     isQuiet = outstanding == 0
+    if isQuiet, !deliveries.isEmpty { rests += 1 }
     if !returned.isEmpty || !refused.isEmpty { (returned, refused) = (refused, []) }
     return deliveries
   }
@@ -319,7 +322,7 @@ public final class KafkaProducer {
   /// without further work.
   public func sendPromptly() {
     guard isQuiet, outstanding > 0, let client,
-      !pace.isBusy(now: MonotonicClock.milliseconds(), produced: produced)
+      !pace.isBusy(now: MonotonicClock.milliseconds(), produced: produced, rests: rests)
     else { return }
     isQuiet = false
     // If no thread can be created, the records linger.

@@ -150,6 +150,18 @@ public struct KafkaBatch: ~Copyable {
     return records[index]
   }
 
+  /// Has the processor fetch the beginning of a value that is worked on next, if there is one at `index`. The record in
+  /// hand stays the one that it is.
+  @inline(__always)
+  public func prefetch(_ index: Int) {
+    guard index < count, let start = records[index].value.baseAddress else { return }
+    var offset = 0
+    while offset < min(records[index].value.count, 128) {
+      martlet_prefetch(start + offset)
+      offset += 64
+    }
+  }
+
   /// Keeps the record at `index` alive beyond `release()`; the caller destroys it.
   public mutating func keep(_ index: Int) {
     precondition(index >= 0 && index < count, "no such record in the batch")

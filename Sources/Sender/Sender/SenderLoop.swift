@@ -232,7 +232,10 @@ final class SenderLoop {
     while let take = dispatcher.nextReadRequest(isProducerOpen: publisher.isOpen) {
       perform()
       let count = queues.take(from: take.partition, into: &batch, upTo: take.count)
-      for index in 0..<count { self.receive(batch[index], from: take.partition) }
+      for index in 0..<count {
+        batch.prefetch(index + 1)
+        receive(batch[index], from: take.partition)
+      }
       batch.release()
       turns.pace.note(count)
       dispatcher.took(count)
@@ -268,6 +271,7 @@ final class SenderLoop {
         record.facts(envelope, collapseBefore: reading.collapseBefore), offset: record.offset,
         from: partition, written: record.timestamp)
       outcomes.fill(slot, record, envelope)
+      if let next = dispatcher.nextSlot { outcomes.prefetch(next: next) }
       perform()
     } catch {
       let origin = dispatcher.acceptUnreadable(record.offset, from: partition)

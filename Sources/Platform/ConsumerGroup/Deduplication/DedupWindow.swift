@@ -103,6 +103,7 @@ public struct DedupWindow: Sendable {
   }
 
   // MARK: Places
+  // Inlined: a call would copy the whole window's value, and wait for what was written to it just before.
 
   /// Derived ids are hashes already, but a caller may use sequential ids of its own.
   static func hash(of id: NotificationID) -> UInt32 {
@@ -111,18 +112,22 @@ public struct DedupWindow: Sendable {
   }
 
   /// The slot where the search for an id begins.
+  @inline(__always)
   func home(_ hash: UInt32) -> Int {
     Int(truncatingIfNeeded: (UInt64(hash) &* UInt64(table.count)) >> 32)
   }
 
+  @inline(__always)
   private func next(_ place: Int) -> Int { place + 1 == table.count ? 0 : place + 1 }
 
   /// The number of slots from one to another, in search direction.
+  @inline(__always)
   private func distance(_ from: Int, _ to: Int) -> Int {
     to >= from ? to - from : to - from + table.count
   }
 
   /// The slot of an id; an empty one if it is not in the window.
+  @inline(__always)
   private func place(of id: NotificationID, _ hash: UInt32) -> Int {
     var place = home(hash)
     while !table[place].isEmpty {
@@ -132,6 +137,7 @@ public struct DedupWindow: Sendable {
     return place
   }
 
+  @inline(__always)
   private func emptyPlace(for hash: UInt32) -> Int {
     var place = home(hash)
     while !table[place].isEmpty { place = next(place) }
@@ -175,6 +181,7 @@ public struct DedupWindow: Sendable {
 
   /// True if the id at this place of the ring was freed. A record may have the id that stands for that: then the table
   /// has its place.
+  @inline(__always)
   private func isFree(_ index: Int) -> Bool {
     guard ring[index] == Self.free else { return false }
     let known = table[place(of: Self.free, Self.hash(of: Self.free))]
@@ -200,7 +207,7 @@ public struct DedupWindow: Sendable {
 
   /// Removes the id under the cursor (the oldest one, in a full window) from the table.
   private mutating func forgetOldest() {
-    hasForgotten = true
+    if !hasForgotten { hasForgotten = true }
     guard !isFree(cursor) else {
       count -= 1
       return
@@ -209,6 +216,7 @@ public struct DedupWindow: Sendable {
   }
 
   /// Empties a slot and closes the gap.
+  @inline(__always)
   private mutating func takeOut(_ place: Int) {
     var hole = place
     var place = next(hole)

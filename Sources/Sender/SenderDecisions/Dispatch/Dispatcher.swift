@@ -119,6 +119,9 @@ extension Dispatcher {
     return slot
   }
 
+  /// The slot of the next push that is taken, if none ends before; nil if it is a new one.
+  public var nextSlot: UInt32? { work.pushes.next }
+
   // MARK: Pushes go out
 
   /// Sends what waits and can go now.

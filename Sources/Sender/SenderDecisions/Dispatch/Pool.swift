@@ -347,7 +347,8 @@ struct Pool: Sendable {
     }
     connectionSet.accepted(
       on: index, app: work.pushes[slot].app, sentAt: work.pushes[slot].sentAt, &work.turn)
-    if work.pushes[slot].lastFailure.findsOut {
+    // What was refused was sent before. `life` is in the cache, the failure is not.
+    if work.pushes[slot].life.attempts > 1, work.pushes[slot].lastFailure.findsOut {
       connectionSet.foundOut(work.pushes[slot].lastFailure, on: index, &work.turn)
     }
     work.delivered(slot, by: Self.destination(number))

@@ -35,7 +35,8 @@ struct Turn: Sendable {
   /// A random number: of jitter, and of the order in which addresses are tried.
   mutating func chance() -> UInt64 { generator.next() }
 
-  /// This is to be done, after all that was appended before.
+  /// This is to be done, after all that was appended before. Inlined, an action is written where it stays.
+  @inline(__always)
   mutating func append(_ action: Action) {
     if end == actions.count { actions.append(action) } else { actions[end] = action }
     end += 1

@@ -17,6 +17,24 @@ import Testing
     #expect(pushes.count == 1_000)
     #expect(pushes.byClass[Int(SendClass(.bulk).place)] == 500)
   }
+
+  @Test func `what an end reads of a push is in one cache line, what a send reads in another`() {
+    typealias Layout = MemoryLayout<PushState>
+    #expect(Layout.stride == 4 * 64)
+    // The first line of an element has 16 bytes.
+    func line(_ path: PartialKeyPath<PushState>) -> Int? {
+      Layout.offset(of: path).map { ($0 + 48) / 64 }
+    }
+    let end: [PartialKeyPath<PushState>] = [
+      \.life, \.sentAt, \.origin, \.connection, \.destination, \.hasTurn, \.countsForLane,
+      \.hasWaitedForPace, \.hasReservation, \.isFreeOfDevicePace, \.kind, \.target, \.app,
+    ]
+    for path in end { #expect(line(path) == 1, "\(path)") }
+    let send: [PartialKeyPath<PushState>] = [
+      \.device, \.expiresAt, \.agesAt, \.lastFailure.connection,
+    ]
+    for path in send { #expect(line(path) == 2, "\(path)") }
+  }
 }
 
 /// Addresses of gateways as bits.
