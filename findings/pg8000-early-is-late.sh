@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# PostgreSQL 15 subtracts one time from another, a push's `sent_at - due_at`. pg8000 1.31.6 reads a difference below zero
-# with its hours only below zero, and its minutes and seconds above: a push that went out 30 seconds too early is 30
-# seconds late, as is one that went out 30 seconds late. An hour and a half too early is half an hour too early, and
+# PostgreSQL 15 subtracts one time from another, a push's `sent_at - due_at`. pg8000 1.31.6 reads a difference below
+# zero with its hours only below zero, and its minutes and seconds above: a push that went out 30 seconds too early is
+# 30 seconds late, as is one that went out 30 seconds late. An hour and a half too early is half an hour too early, and
 # `interval '1 day -1 second'`, of 86,399 seconds, is a day and a second. psycopg 3.3.9, psycopg2-binary 2.9.13 and
 # asyncpg 0.32.0 are right in all.
 #

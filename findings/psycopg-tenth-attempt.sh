@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# PostgreSQL 15: the time of the next attempt is counted in SQL, `now() + %s * %s * interval '1 second'`, with the number
-# of the attempt and 3600, the seconds between two. psycopg 3.3.9 has it for the attempts 1 to 9. The tenth is an error,
+# PostgreSQL 15: the time of the next attempt is counted in SQL, `now() + %s * %s * interval '1 second'`, with the
+# number of the attempt and 3600, the seconds between two. psycopg 3.3.9 has it for the attempts 1 to 9. The tenth is an error,
 # "smallint out of range". `SELECT %s + %s` with 30000 and 30000 is the same error. psycopg2-binary 2.9.13 has all.
 #
 # psycopg 3 binds on the server, and gives each number the smallest type in which it has room: 10 and 3600 are two
@@ -11,8 +11,8 @@
 #
 # What one would guess: Python's int is PostgreSQL's integer, or bigint, and 36,000 is no large number to either.
 #
-# Whoever moves from psycopg2 to psycopg has tests that pass, as those end after a few attempts; the pushes that wait for
-# the tenth have an error in their place.
+# Whoever moves from psycopg2 to psycopg has tests that pass, as those end after a few attempts; the pushes that wait
+# for the tenth have an error in their place.
 #
 # Fails if a version answers otherwise than it did.
 set -euo pipefail

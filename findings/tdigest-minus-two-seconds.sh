@@ -3,8 +3,8 @@
 #
 # A t-digest of 1,000 pushes, of which 900 took 10 ms and 100 took 5,000 ms, in any order. tdigest 0.5.2.2 has a median
 # of 509 ms; 5,000 ms and 10 ms are all there is. Its 75th percentile is 3,004 ms, and the 25th is two seconds less than
-# nothing: -1,986 ms. The digests of fastdigest 0.12.0, crick 0.0.8 and datasketches 5.2.0 have 10 ms for all three. With
-# 900 times that differ, between 10 and 15 ms, tdigest's median is right.
+# nothing: -1,986 ms. The digests of fastdigest 0.12.0, crick 0.0.8 and datasketches 5.2.0 have 10 ms for all three.
+# With 900 times that differ, between 10 and 15 ms, tdigest's median is right.
 #
 # Equal values are one point with a weight, and between two points it draws a line, as if the 900 lay spread around
 # theirs; here there are two points.
