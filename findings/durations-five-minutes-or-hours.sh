@@ -23,7 +23,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 python3 -m venv "$folder/python"
 "$folder/python/bin/pip" -q install --disable-pip-version-check --only-binary :all: pytimeparse==1.1.10 \
-  pytimeparse2==1.7.1 timelength==3.0.4 django==5.2.19 pydantic==2.14.4 tempora==5.13.0 humanfriendly==10.0 pandas==3.1.1
+  pytimeparse2==1.7.1 timelength==3.0.4 django==5.2.19 pydantic==2.14.4 tempora==5.13.0 humanfriendly==10.0 \
+  pandas==3.1.1
 "$folder/python/bin/python" - <<'PYTHON'
 import datetime
 import warnings

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A shell script makes the JSON of a request with jo 1.9 (that of Debian 12), `jo token="$token" id="$id" title="$title"`.
-# What reads as a number is one, without its leading zeros, its base and its last digits:
+# A shell script makes the JSON of a request with jo 1.9 (that of Debian 12), `jo token="$token" title="$title"`. What
+# reads as a number is one, without its leading zeros, its base and its last digits:
 #
 # - 00123456 is 123456, 0x1f4e is 8014, and 12e34 is 1.2e+35.
 # - 1795000000123456789, an identifier of 19 digits, is 1.795000000123457e+18. 9007199254740993 is ...992.

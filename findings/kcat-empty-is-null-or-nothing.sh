@@ -6,7 +6,7 @@
 #
 # - `kcat -P`, with and without `-Z`: of the three lines "one", "" and "two" it sends two records. The empty line is
 #   neither an empty record nor a tombstone.
-# - `kcat -P -K:`: the line "k:" is an empty value, and with `-Z` a tombstone; ":v" has an empty key, and with `-Z` none.
+# - `kcat -P -K:`: the line "k:" is an empty value, and with `-Z` a tombstone; ":v" has an empty key, with `-Z` none.
 # - `kcat -C -Z -f '%s'` prints NULL for an empty value as for a tombstone. `-f '%S'`, the length, tells 0 from -1, and
 #   `-J` "" from null.
 #

@@ -8,8 +8,8 @@
 #
 # From 02:30 of 28 March pandas 2 goes to 03:30 of the 29th, as 02:30 is not on that day's clock. pandas 3 raises a
 # ValueError. So it does from 02:30 of 24 October, to a 02:30 that comes twice, where pandas 2 took the first. With
-# `DateOffset(days=1)`, which goes to noon in both, it is the other way round: pandas 2 raises errors, and pandas 3 takes
-# the first in October, and in March has 02:30, the time that is not.
+# `DateOffset(days=1)`, which goes to noon in both, it is the other way round: pandas 2 raises errors, and pandas 3
+# takes the first in October, and in March has 02:30, the time that is not.
 #
 # What one would guess: an offset with a name and a number is what it was, in one way or the other, and to add a day to
 # a valid time is no error.

@@ -3,8 +3,8 @@
 #
 # A request says `"send_at": "20261129"`, a date in ISO 8601's basic form, and the model has `send_at: datetime`.
 # pydantic 2.14.4 reads 12:05:29 of 23 August 1970, in UTC, with no error. "202611291200", with a time, is in 1976, and
-# "20261129120000" in the year 2612. msgspec 0.23.0 with `strict=False` has 1970, too, and 8390 for the second; the third
-# is an error. "2026-11-29" is right for pydantic, and "20261129T120000Z" is an error for both. `fromisoformat` of
+# "20261129120000" in the year 2612. msgspec 0.23.0 with `strict=False` has 1970, too, and 8390 for the second; the
+# third is an error. "2026-11-29" is right for pydantic, and "20261129T120000Z" is an error for both. `fromisoformat` of
 # Python 3.11 has 29 November 2026 for the first.
 #
 # Digits in quotes are seconds since 1970, and, if they are too many, milliseconds.
