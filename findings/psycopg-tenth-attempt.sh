@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # PostgreSQL 15: the time of the next attempt is counted in SQL, `now() + %s * %s * interval '1 second'`, with the
-# number of the attempt and 3600, the seconds between two. psycopg 3.3.9 has it for the attempts 1 to 9. The tenth is
-# an error, "smallint out of range". `SELECT %s + %s` with 30000 and 30000 is the same error. psycopg2-binary 2.9.13 has all.
+# number of the attempt and 3600, the seconds between two. psycopg 3.3.9 has it for the attempts 1 to 9. The tenth is an
+# error, "smallint out of range". `SELECT %s + %s` with 30000 and 30000 is the same error. psycopg2-binary 2.9.13 has
+# all.
 #
 # psycopg 3 binds on the server, and gives each number the smallest type in which it has room: 10 and 3600 are two
 # smallints, and so is their product, which would be 36,000. psycopg2 writes the digits into the statement, where they
