@@ -212,8 +212,8 @@ public enum SenderMetrics: Int, MetricTable {
     "Apps, lanes and campaigns that an operator has paused (martlet pause and martlet campaign list show them)."
   )
   private static let ignoredTokenRecords = Metric(
-    "martlet_sender_provider_token_records_ignored_total", .counter, labels: ["cause"], bound: "3",
+    "martlet_sender_provider_token_records_ignored_total", .counter, labels: ["cause"], bound: "4",
     event: SenderLog.tokenInvalid,
     "Records of provider tokens that cannot be used: sealed with an unknown key (unreadable), malformed (invalid), dated"
-      + " into the future (future).")
+      + " into the future (future), tombstones (removed).")
 }
