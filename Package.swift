@@ -87,7 +87,7 @@ enum Kind: String {
   case program
   /// Files in the program. Instead of imports there are their names: the target has `PackageResources.console_html`.
   case files
-  /// `tests APNS` is the target APNSTests.
+  /// `tests Sender` is the target SenderTests.
   case tests
   /// Tests with scripts in their folder Python.
   case scripted
@@ -173,12 +173,8 @@ let shared: KeyValuePairs = [
     values    Schedule           Contract Identity
     shell     JSON               Bytes CSimdjson Identity
     shell     Records            Bytes JSON APNS Contract Identity Schedule Telemetry CSimdjson
-    tests     Identity           Identity
-    tests     APNS               APNS Random
-    tests     Contract           Identity APNS Contract Random
-    tests     DeviceTokens       Random DeviceTokens Contract APNS FeedbackDecisions
-    tests     JSON               Bytes JSON Random
-    tests     Records            Identity Bytes JSON Records APNS Contract Random Schedule TestSupport
+    tests     Contract           Identity APNS Random Contract DeviceTokens FeedbackDecisions Bytes JSON Records
+                                 Schedule TestSupport
   """,
   "Platform": """
     values    Random
@@ -202,23 +198,12 @@ let shared: KeyValuePairs = [
     outer     ServiceKit         Settings Telemetry Bytes EventLoop Kafka Records Signing APNS Contract ConsumerGroup
                                  JSON HTTPServer Diagnosis CBuild
     service   CommandKit         Contract Diagnosis EventLoop JSON Kafka Signing
-    tests     ConsumerGroup      Random TestSupport ConsumerGroup APNS IngestDecisions
-    tests     Diagnosis          APNS Contract Diagnosis Waiting
-    tests     Settings           Settings
-    tests     Telemetry          Telemetry
-    tests     HTTP1              Identity HTTP1 Random
-    tests     HTTP2Engine        HTTP2Engine Random Waiting
-    tests     EventLoop          Bytes EventLoop
-    tests     TLS                Bytes TLS Signing
-    tests     HTTP2              Bytes EventLoop TLS HTTP2 HTTP2Engine HTTP2Server Signing TestSupport
-    tests     Kafka              EventLoop Kafka EmbeddedKafka Contract TestSupport
-    tests     HTTPServer         Bytes HTTPServer HTTPClient TestSupport
     tests     Store              Identity APNS Contract Bytes EventLoop Schedule Store TestSupport DeviceTokens
-    tests     Signing            Bytes Signing TestSupport
-    tests     ServiceKit         ServiceKit Settings Telemetry Contract Diagnosis EventLoop Kafka JSON HTTPClient Bytes
-                                 Random TestSupport EmbeddedKafka ConsumerGroup
-    tests     CommandKit         CommandKit Bytes Contract Diagnosis EmbeddedKafka EventLoop Kafka ServiceKit Settings
-                                 TestSupport
+    tests     Platform           Random TestSupport ConsumerGroup APNS IngestDecisions Contract Diagnosis Waiting
+                                 Settings Telemetry Identity HTTP1 HTTP2Engine Bytes EventLoop TLS Signing HTTP2
+                                 HTTP2Server HTTPServer HTTPClient
+    tests     Kafka              EventLoop Kafka EmbeddedKafka Contract TestSupport ServiceKit Settings Telemetry
+                                 Diagnosis JSON HTTPClient Bytes Random ConsumerGroup CommandKit
   """,
 ]
 
@@ -265,30 +250,26 @@ let flats: KeyValuePairs = [
     service   API                Access APNS Contract Diagnosis EventLoop HTTP1 Kafka JSON Records Signing Store
                                  HTTPServer TLS Compatibility DeviceTokens Identity Schedule Waiting
     program   martlet-api        API ServiceKit
-    tests     Access             Identity Access Random
-    tests     Compatibility      Compatibility APNS JSON Contract Records
-    tests     API                Identity Access API APNS Diagnosis EmbeddedKafka Schedule ServiceKit Kafka JSON Records
-                                 Signing Store HTTPClient TLS EventLoop Bytes Contract Settings Telemetry TestSupport
-                                 DeviceTokens
+    tests     API                Identity Access Random Compatibility APNS JSON Contract Records API Diagnosis
+                                 EmbeddedKafka Schedule ServiceKit Kafka Signing Store HTTPClient TLS EventLoop Bytes
+                                 Settings Telemetry TestSupport DeviceTokens
   """,
   "Webhooks": """
     values    Webhooks           Identity Telemetry ConsumerGroup Waiting
     service   WebhookDelivery    Webhooks APNS Contract Diagnosis EventLoop Identity Kafka JSON Records Signing
                                  HTTPClient TLS ConsumerGroup
     program   martlet-webhooks   WebhookDelivery ServiceKit
-    tests     Webhooks           Identity Webhooks ConsumerGroup
-    tests     WebhookDelivery    Identity WebhookDelivery Webhooks ServiceKit Telemetry Contract Kafka JSON Bytes
-                                 EventLoop Signing TestSupport
+    tests     Webhooks           Identity Webhooks ConsumerGroup WebhookDelivery ServiceKit Telemetry Contract Kafka
+                                 JSON Bytes EventLoop Signing TestSupport
   """,
   "Schedule": """
     values    ScheduleDecisions  Identity Schedule
     service   Scheduler          Schedule ScheduleDecisions APNS Contract DeviceTokens Diagnosis EventLoop Kafka Records
                                  Store ConsumerGroup Identity JSON Waiting
     program   martlet-scheduler  Scheduler ServiceKit
-    tests     Schedule           Contract Identity Random Schedule ScheduleDecisions Waiting
-    tests     Scheduler          Identity APNS Ingest Schedule Scheduler ServiceKit Telemetry Contract Kafka Records
-                                 EventLoop TestSupport Store DeviceTokens JSON Bytes ConsumerGroup Diagnosis
-                                 ScheduleDecisions EmbeddedKafka
+    tests     Schedule           Contract Identity Random Schedule ScheduleDecisions Waiting APNS Ingest Scheduler
+                                 ServiceKit Telemetry Kafka Records EventLoop TestSupport Store DeviceTokens JSON Bytes
+                                 ConsumerGroup Diagnosis EmbeddedKafka
   """,
   "Operator": """
     values    TokenFiles         APNS Contract
@@ -296,10 +277,9 @@ let flats: KeyValuePairs = [
     service   OperatorCommand    CommandKit APNS Contract Diagnosis EventLoop Kafka JSON Records HTTPClient HTTPServer
                                  Identity Credentials Schedule Store TLS TokenFiles ConsoleFiles DeviceTokens
     program   martlet            OperatorCommand
-    scripted  TokenFiles         Random TokenFiles SystemTestSupport TestSupport
-    tests     OperatorCommand    Identity CommandKit OperatorCommand APNS Diagnosis Signing Contract Kafka EventLoop
-                                 GatewaySimulator HTTPClient ServiceKit JSON Records Bytes Settings TestSupport
-                                 Telemetry Store DeviceTokens Schedule EmbeddedKafka SystemTestSupport TokenFiles
+    scripted  Operator           Random TokenFiles SystemTestSupport TestSupport Identity CommandKit OperatorCommand
+                                 APNS Diagnosis Signing Contract Kafka EventLoop GatewaySimulator HTTPClient ServiceKit
+                                 JSON Records Bytes Settings Telemetry Store DeviceTokens Schedule EmbeddedKafka
   """,
   "Demo": """
     values    BrokerCore         Identity Random
@@ -308,12 +288,9 @@ let flats: KeyValuePairs = [
     service   LabCommand         CommandKit EmbeddedKafka BrokerCore APNS Contract Random EventLoop Kafka JSON Records
                                  Signing Store HTTPClient HTTPServer
     program   martlet-lab        LabCommand
-    tests     BrokerCore         BrokerCore Identity
-    tests     Broker             Broker BrokerCore EventLoop Kafka EmbeddedKafka TestSupport
-    tests     EmbeddedKafka      EventLoop Kafka EmbeddedKafka TestSupport
-    tests     LabCommand         LabCommand CommandKit OperatorCommand EmbeddedKafka APNS Signing Contract Kafka
-                                 HTTPClient HTTPServer ServiceKit TLS JSON Records Bytes Settings TestSupport
-                                 Telemetry EventLoop
+    tests     Demo               BrokerCore Identity Broker EventLoop Kafka EmbeddedKafka TestSupport LabCommand
+                                 CommandKit OperatorCommand APNS Signing Contract HTTPClient HTTPServer ServiceKit TLS
+                                 JSON Records Bytes Settings Telemetry
   """,
   "Simulator": """
     values    GatewayModel       APNS Settings
@@ -321,9 +298,7 @@ let flats: KeyValuePairs = [
     outer     HTTP2Server        Bytes EventLoop TLS HTTP2 HTTP2Engine CNghttp2
     service   GatewaySimulator   APNS GatewayModel Faults Random EventLoop JSON TLS HTTP2 HTTP2Server HTTPServer Signing
     program   apns-simulator     GatewaySimulator ServiceKit
-    tests     Faults             APNS Faults Random
-    tests     GatewayModel       APNS GatewayModel Random
-    tests     GatewaySimulator   GatewaySimulator APNS GatewayModel Faults Random JSON TLS HTTP2 HTTP2Server HTTPClient
+    tests     Simulator          APNS Faults Random GatewayModel GatewaySimulator JSON TLS HTTP2 HTTP2Server HTTPClient
                                  Signing Bytes EventLoop ServiceKit Settings TestSupport Waiting
   """,
 ]
@@ -435,7 +410,7 @@ func keepOnly(_ names: [String]) {
   package.targets.removeAll { !kept.contains($0.name) }
 }
 
-/// `MARTLET_TEST_ONLY=TLS,Kafka` leaves these test targets, for builds that take long and are about a part
+/// `MARTLET_TEST_ONLY=Platform,Kafka` leaves these test targets, for builds that take long and are about a part
 /// (`scripts/sanitize`).
 if let only = Context.environment["MARTLET_TEST_ONLY"] {
   keepOnly(only.split(separator: ",").map { "\($0)Tests" })

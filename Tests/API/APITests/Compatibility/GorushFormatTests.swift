@@ -6,7 +6,7 @@ import Testing
 @testable import Compatibility
 
 /// Requests in gorush's format, and what gorush makes of them (gorush 1.22, apns2 0.25): header fields and body.
-@Suite struct GorushTests {
+@Suite struct GorushFormatTests {
   private func pushes(_ body: String, app: String? = "com.example.app") throws -> [Push] {
     let translator = GorushTranslator(app: app, environment: .production, types: .builtIn)
     return try GorushNotification.all(in: json(body), limit: 100).flatMap { notification in

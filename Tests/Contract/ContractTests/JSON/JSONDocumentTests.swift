@@ -143,7 +143,7 @@ import Testing
   }
 }
 
-@Suite struct ByteBufferTests {
+@Suite struct WrittenNumberTests {
   @Test func `buffers grow and are emptied from the front without losing a byte`() {
     var random = SeededGenerator(seed: 5)
     var buffer = ByteBuffer(capacity: 16)

@@ -6,7 +6,7 @@ import Testing
 /// `deploy/convert-tokens`, in the language that it is written in.
 @Suite struct ConverterTests {
   @Test func `the converter passes its tests`() throws {
-    let script = Repository.path("Tests/Operator/TokenFilesTests/Python/convert_tokens_test.py")
+    let script = Repository.path("Tests/Operator/OperatorTests/Python/convert_tokens_test.py")
     let result = try BuiltProgram.run(
       "/usr/bin/env", ["python3", "-B", script], in: TemporaryFolder(),
       withinMilliseconds: 120_000)
