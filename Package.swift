@@ -326,11 +326,7 @@ let rooms: KeyValuePairs = [
   "Tests/System": """
     scripted  System             API Bytes Diagnosis EmbeddedKafka EventLoop Feedback HTTPClient JSON Kafka Contract
                                  LabCommand OperatorCommand SenderDecisions ServiceKit Signer Signing SystemTestSupport
-                                 TestSupport
-    scripted  ForeignClient      Bytes EventLoop HTTP2 JSON Kafka Random Signing SystemTestSupport TestSupport
-                                 HTTP2Engine SenderDecisions ServiceKit WebhookDelivery
-    scripted  Documents          API APNS Bytes EventLoop Feedback JSON Kafka Contract Records ServiceKit Signing Store
-                                 SystemTestSupport TestSupport DeviceTokens
+                                 TestSupport HTTP2 Random HTTP2Engine WebhookDelivery APNS Records Store DeviceTokens
     scripted  Deploy             API Ingest Signer Sender Feedback WebhookDelivery Scheduler GatewaySimulator
                                  OperatorCommand LabCommand ServiceKit Settings Telemetry Contract APNS Diagnosis Kafka
                                  EventLoop JSON Bytes TestSupport SystemTestSupport SenderDecisions

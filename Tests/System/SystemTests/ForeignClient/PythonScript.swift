@@ -9,7 +9,7 @@ enum PythonScript {
   static func start(
     _ name: String, _ arguments: [String], in folder: TemporaryFolder
   ) throws -> BuiltProgram {
-    let script = Repository.path("Tests/System/ForeignClientTests/Python/\(name)")
+    let script = Repository.path("Tests/System/SystemTests/Python/\(name)")
     return try BuiltProgram.start(
       path: SystemProgram.python(), ["-B", script] + arguments, in: folder)
   }
@@ -19,7 +19,7 @@ enum PythonScript {
     _ name: String, _ arguments: [String], in folder: TemporaryFolder,
     withinMilliseconds limit: UInt64 = 120_000
   ) throws -> (status: Int32, objects: [JSONValue], output: String) {
-    let script = Repository.path("Tests/System/ForeignClientTests/Python/\(name)")
+    let script = Repository.path("Tests/System/SystemTests/Python/\(name)")
     let result = try BuiltProgram.run(
       SystemProgram.python(), ["-B", script] + arguments, in: folder, withinMilliseconds: limit)
     let objects = result.output.split(separator: "\n").compactMap {

@@ -37,10 +37,10 @@ final class SenderLeg {
   }
 
   /// Produces a request for each token and waits for their receipts, by token.
-  func push(_ tokens: [String]) throws -> [Receipt] {
+  func push(_ tokens: [String]) throws -> [LegReceipt] {
     try kcat.produce(tokens.map(Self.request))
     let receipts = try kcat.receipts(count: tokens.count).map {
-      Receipt(
+      LegReceipt(
         token: $0["token"]?.string ?? "", outcome: $0["outcome"]?.string ?? "",
         status: $0["status"]?.int, reason: $0["reason"]?.string,
         timestamp: $0["timestamp"]?.int, attempts: $0["attempts"]?.int, at: $0["at"]?.int)
@@ -76,7 +76,7 @@ final class SenderLeg {
 }
 
 /// What these tests look at in a receipt.
-struct Receipt {
+struct LegReceipt {
   let token: String
   let outcome: String
   let status: Int64?

@@ -44,7 +44,7 @@ import Testing
       try SystemProgram.path("bash"),
       [
         "-c", "cd \"$0\" && exec \"$@\"", folder.path, try SystemProgram.python("schemathesis"),
-        "--config-file", Repository.path("Tests/System/DocumentsTests/Python/schemathesis.toml"),
+        "--config-file", Repository.path("Tests/System/SystemTests/Python/schemathesis.toml"),
         "run", Repository.path("docs/openapi.json"), "--url", url, "-H",
         "Authorization: Bearer \(Self.key)", "--no-color", "--generation-database", "none",
         "--seed", "1",

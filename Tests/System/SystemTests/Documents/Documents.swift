@@ -20,7 +20,7 @@ enum Documents {
   ) throws -> JSONValue {
     let result = try BuiltProgram.run(
       try SystemProgram.python(),
-      ["-B", Repository.path("Tests/System/DocumentsTests/Python/\(script)")] + arguments,
+      ["-B", Repository.path("Tests/System/SystemTests/Python/\(script)")] + arguments,
       in: folder, withinMilliseconds: 120_000)
     try #require(result.status == 0, "\(script) printed: \(result.output.suffix(2_000))")
     let line = try #require(result.output.split(separator: "\n").last { $0.hasPrefix("{") })
