@@ -28,7 +28,7 @@ import Testing
     try store.transaction { () throws(StoreError) in
       try store.put(
         DeviceKey(token: "a1", app: "a", environment: .production),
-        DeviceState(presence: .registered(at: 5), details: DeviceDetails(user: user)))
+        DeviceState(presence: .registered(at: 5), details: DeviceDetails(user: user.text)))
     }
     return store
   }
