@@ -177,7 +177,7 @@ import Testing
       ("bundle", "\"T\""),
     ] {
       func status(_ count: Int) throws -> Int {
-        let text = value.replacing("T", with: String(repeating: "t", count: count))
+        let text = value.replacing("T", with: String(repeating: "7", count: count))
         let body =
           #"{"campaign":"l\#(count)","request":{"app":"\#(Self.app)","payload":{"aps":{"badge":1}}},"audience":{"\#(member)":\#(text)}}"#
         return try fixture.send("POST", "campaigns", body, key: "operator").status

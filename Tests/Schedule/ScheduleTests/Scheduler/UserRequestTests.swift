@@ -144,7 +144,7 @@ import Testing
     try Self.send(fixture, "a", #""user":"ann""#)
     try Self.send(fixture, "cancelled", #""user":"ann""#)
     #expect(eventually { scheduler.counter("people_waiting") == 2 })
-    #expect(scheduler.counter("people_failing") == 1)
+    #expect(eventually { scheduler.counter("people_failing") == 1 })
     try fixture.request("other", sendAt: WallClock.milliseconds() + 1_500)
     try expectEventually {
       try fixture.sent().contains { $0.id == "other" }
