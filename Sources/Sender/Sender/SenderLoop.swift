@@ -271,7 +271,7 @@ final class SenderLoop {
         record.facts(envelope, collapseBefore: reading.collapseBefore), offset: record.offset,
         from: partition, written: record.timestamp)
       outcomes.fill(slot, record, envelope)
-      if let next = dispatcher.nextSlot { outcomes.prefetch(next: next) }
+      if let next = dispatcher.nextSlot() { outcomes.prefetch(next: next) }
       perform()
     } catch {
       let origin = dispatcher.acceptUnreadable(record.offset, from: partition)

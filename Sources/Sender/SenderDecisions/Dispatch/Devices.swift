@@ -76,11 +76,12 @@ struct Devices: Sendable {
     invalid.note(push.tokenKey, sentAt: sentAt, now: now)
   }
 
+  /// False when certainly no device is known to be dead: then `accepted` has no effect.
+  func hasInvalid(now: UInt64) -> Bool { !invalid.isEmpty(now: now) }
+
   /// APNs has accepted a push: its device lives.
-  // Inlined, for the push would be copied as a whole.
-  @inline(__always)
   mutating func accepted(_ push: borrowing PushState, now: UInt64) {
-    if !invalid.isEmpty(now: now) { invalid.forget(push.tokenKey, now: now) }
+    invalid.forget(push.tokenKey, now: now)
   }
 
   /// False when certainly no device is known to be dead or released, which costs two comparisons.

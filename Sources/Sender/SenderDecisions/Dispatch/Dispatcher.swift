@@ -120,7 +120,8 @@ extension Dispatcher {
   }
 
   /// The slot of the next push that is taken, if none ends before; nil if it is a new one.
-  public var nextSlot: UInt32? { work.pushes.next }
+  // Mutating, for the loop would call it with a copy of all that the dispatcher is, 3,328 bytes, for each push.
+  public mutating func nextSlot() -> UInt32? { work.pushes.next }
 
   // MARK: Pushes go out
 

@@ -355,7 +355,8 @@ struct Workload: Sendable {
   /// APNs has accepted it.
   mutating func delivered(_ slot: UInt32, by destination: Int32) {
     shares.answered(destination)
-    devices.accepted(pushes[slot], now: turn.now)
+    // To hand the push over is to copy all of it.
+    if devices.hasInvalid(now: turn.now) { devices.accepted(pushes[slot], now: turn.now) }
     turn.count(.delivered)
     turn.append(.delivered(slot: slot, pushes.ending(slot)))
     leave(slot)
