@@ -67,6 +67,8 @@ public struct PushState: Sendable {
   private(set) var isFreeOfDevicePace = false
   private(set) var kind = GatewayKind.production
   private(set) var target = PushTarget.device
+  /// `state` is of this push, or of an earlier one here: not `none`.
+  private var hasState = false
   /// Hashes of the app's bundle id, of the device token and of the group; 0 for no group.
   public private(set) var app: UInt64 = 0
 
@@ -121,7 +123,8 @@ public struct PushState: Sendable {
     expiresAt = facts.expiresAt
     agesAt = facts.created + maxAge
     waitingSince = facts.waitedSince
-    if state.identity | facts.state.identity != 0 { state = facts.state }
+    let isKeyed = facts.state.identity != 0
+    if hasState || isKeyed { (state, hasState) = (facts.state, isKeyed) }
     destination = -1
     connection = .none
     hasTurn = false
@@ -153,7 +156,7 @@ public struct PushState: Sendable {
   mutating func settlePosition(at position: Int64) { state.position = position }
 
   /// Nothing supersedes it, nor it anything.
-  mutating func dropState() { state = .none }
+  mutating func dropState() { (state, hasState) = (.none, false) }
 
   /// True if it can be superseded: it has no stream, and is not the last state.
   var isReplaceable: Bool { !state.isFinal && (life.state == .waiting || life.state == .held) }
