@@ -42,7 +42,7 @@ public struct PushState: Sendable {
 
   // Of thousands in flight, few are in a core's own caches. A push has four cache lines; glibc's large arrays begin 48 bytes
   // into one. So the first line has 16 bytes, the second what an end reads, and the third what a send reads
-  // (`PushStateTests` has the places).
+  // (`PushStatesTests` has the places).
 
   public private(set) var dedupKey = NotificationID(high: 0, low: 0)
 
