@@ -14,7 +14,7 @@ public enum Prefetch {
     var offset = 0
     while offset < count {
       martlet_prefetch(start + offset)
-      offset += line
+      offset &+= line
     }
   }
 }

@@ -155,11 +155,8 @@ public struct KafkaBatch: ~Copyable {
   @inline(__always)
   public func prefetch(_ index: Int) {
     guard index < count, let start = records[index].value.baseAddress else { return }
-    var offset = 0
-    while offset < min(records[index].value.count, 128) {
-      martlet_prefetch(start + offset)
-      offset += 64
-    }
+    martlet_prefetch(start)
+    if records[index].value.count > 64 { martlet_prefetch(start + 64) }
   }
 
   /// Keeps the record at `index` alive beyond `release()`; the caller destroys it.

@@ -82,13 +82,13 @@ public final class KafkaTail {
 
   /// Also reads the partitions that were added to the topic meanwhile, each from its first record. Asks the cluster with
   /// the first call and then every five seconds; a question without an answer is asked again.
-  public func followPartitions(timeoutMilliseconds: Int32 = 1_000) {
+  public func followPartitions() {
     let now = MonotonicClock.milliseconds()
     guard now >= nextLook else { return }
     nextLook = now + Self.lookInterval
     let known = Int32(partitions)
     do throws(KafkaError) {
-      try reader.startAdded(timeoutMilliseconds: timeoutMilliseconds)
+      try reader.startAdded(timeoutMilliseconds: 1_000)
     } catch { reader.lastError = error }
     for partition in known..<Int32(partitions) {
       unfinished.insert(partition)

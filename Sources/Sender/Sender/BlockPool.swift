@@ -13,9 +13,6 @@ struct BlockPool: ~Copyable {
   private var medium: [UnsafeMutablePointer<UInt8>] = []
   private var large: [UnsafeMutablePointer<UInt8>] = []
 
-  /// The small block that is taken next; nil if it is a new one.
-  var next: UnsafeMutablePointer<UInt8>? { small.last }
-
   /// The smallest block size that holds `count` bytes. A checked record always fits the largest: path prefix
   /// 10, token 512, line and newline 2,049, body 5,120, response 256.
   static func size(fitting count: Int) -> Int {

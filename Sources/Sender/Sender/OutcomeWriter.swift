@@ -38,9 +38,6 @@ final class OutcomeWriter {
   /// Asks for what the end of a push needs.
   func prefetch(_ slot: UInt32) { pushes.prefetch(slot) }
 
-  /// Asks for what the next push to be taken is written to.
-  func prefetch(next slot: UInt32) { pushes.prefetch(next: slot) }
-
   /// Copies a record into its slot.
   func fill(_ slot: UInt32, _ record: KafkaRecord, _ envelope: Envelope) {
     pushes.fill(slot, key: record.key, value: record.value, envelope)

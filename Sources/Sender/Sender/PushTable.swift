@@ -39,13 +39,6 @@ struct PushTable: ~Copyable {
     Prefetch.bytes(push.pointee.block, push.pointee.headCount)
   }
 
-  /// Asks for the memory that the next push to be filled is written to: the slot's own, and the block that is free first.
-  func prefetch(next slot: UInt32) {
-    guard Int(slot) < chunks.count * Self.slotsInChunk else { return }
-    Prefetch.bytes(self[slot], MemoryLayout<Push>.size)
-    if let block = blocks.next { Prefetch.bytes(block, 512) }
-  }
-
   /// The pushes of two slots change places. Neither may have a stream: HTTP/2 holds pointers into those that do.
   mutating func exchange(_ slot: UInt32, _ other: UInt32) {
     let (one, two) = (self[slot], self[other])

@@ -232,10 +232,7 @@ final class SenderLoop {
     while let take = dispatcher.nextReadRequest(isProducerOpen: publisher.isOpen) {
       perform()
       let count = queues.take(from: take.partition, into: &batch, upTo: take.count)
-      for index in 0..<count {
-        batch.prefetch(index + 1)
-        receive(batch[index], from: take.partition)
-      }
+      for index in 0..<count { receive(batch[index], from: take.partition) }
       batch.release()
       turns.pace.note(count)
       dispatcher.took(count)
@@ -244,7 +241,7 @@ final class SenderLoop {
   }
 
   private func receive(_ record: KafkaRecord, from partition: Int) {
-    if let error = record.error {
+    if record.errorCode != 0, let error = record.error {
       return context.log(
         SenderLog.kafkaError, ["partition": "\(queues.name(partition))", "error": "\(error)"])
     }
@@ -271,7 +268,6 @@ final class SenderLoop {
         record.facts(envelope, collapseBefore: reading.collapseBefore), offset: record.offset,
         from: partition, written: record.timestamp)
       outcomes.fill(slot, record, envelope)
-      if let next = dispatcher.nextSlot() { outcomes.prefetch(next: next) }
       perform()
     } catch {
       let origin = dispatcher.acceptUnreadable(record.offset, from: partition)

@@ -119,10 +119,6 @@ extension Dispatcher {
     return slot
   }
 
-  /// The slot of the next push that is taken, if none ends before; nil if it is a new one.
-  // Mutating, for the loop would call it with a copy of all that the dispatcher is, 3,328 bytes, for each push.
-  public mutating func nextSlot() -> UInt32? { work.pushes.next }
-
   // MARK: Pushes go out
 
   /// Sends what waits and can go now.

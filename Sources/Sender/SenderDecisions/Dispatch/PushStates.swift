@@ -58,9 +58,6 @@ public struct PushStates: Sendable {
     return slot
   }
 
-  /// The slot that is taken next, if none is freed before; nil if it is a new one.
-  public var next: UInt32? { free.last }
-
   /// Frees a slot for reuse: the push in it has its one end.
   mutating func put(_ slot: UInt32) {
     count -= 1
