@@ -40,7 +40,7 @@ enum GoAwayEnding: CaseIterable, Sendable {
   }
 }
 
-/// GOAWAY in every form on the wire. All that follows from one is in `SenderDecisionsTests/Dispatch/GoAwayTests.swift`.
+/// GOAWAY in every form on the wire. All that follows from one is in `SenderDecisionsTests`.
 @Suite(.onOwnThread) struct GoAwayTests {
   /// Each connection answers its first request, holds the next 19, and says goodbye after the 20th: the
   /// streams up to the sixth may have been processed, those above were not.

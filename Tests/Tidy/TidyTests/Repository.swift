@@ -26,6 +26,15 @@ struct Repository {
     text(path).split(separator: "\n", omittingEmptySubsequences: false)
   }
 
+  /// Whether there is a file or a folder of this path, which may hold one `*`.
+  func holds(_ path: String) -> Bool {
+    let parts = path.split(separator: "*", omittingEmptySubsequences: false)
+    guard parts.count > 1, let first = parts.first, let last = parts.last else {
+      return exists(path)
+    }
+    return paths.contains { $0.hasPrefix(first) && $0.hasSuffix(last) }
+  }
+
   func exists(_ path: String) -> Bool { access("\(root)/\(path)", F_OK) == 0 }
 
   /// Whether a file may be run as a program.

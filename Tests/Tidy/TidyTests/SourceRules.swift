@@ -83,4 +83,13 @@ enum SourceRules {
       !$0.contains("://") && !$0.hasPrefix("mailto:")
     }
   }
+
+  /// Paths below `Sources` and `Tests` that a text names, with `*` where it leaves a name out.
+  static func namedPaths(_ text: String) -> [String] {
+    text.matches(of: #/(?:^|[^A-Za-z0-9_.-])((?:Sources|Tests)(?:\/[A-Za-z0-9_.*+-]+)+)/#).map {
+      var path = String($0.1)
+      while path.last == "." { path.removeLast() }
+      return path
+    }
+  }
 }

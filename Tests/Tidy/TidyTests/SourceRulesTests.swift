@@ -32,6 +32,11 @@ import Testing
     }
   }
 
+  @Test func `paths in a script are found`() {
+    let text = "a=\"$root\"/Tests/A/b*.txt; cd Sources/C (../Tests/D.e). XTests/F"
+    #expect(SourceRules.namedPaths(text) == ["Tests/A/b*.txt", "Sources/C", "Tests/D.e"])
+  }
+
   @Test func `bytes that are no text are found`() {
     #expect(SourceRules.isText("é – text\n"))
     #expect(!SourceRules.isText("a\0b"))

@@ -159,6 +159,19 @@ import Testing
     }
   }
 
+  /// Scripts run where no compiler looks, and some of their lines only on a fresh machine.
+  @Test func `paths that scripts and documents name are in the tree`() {
+    var count = 0
+    for path in repository.paths
+    where path.hasPrefix("scripts/") || path.hasPrefix("deploy/") || path.hasSuffix(".md") {
+      for place in SourceRules.namedPaths(repository.text(path)) {
+        count += 1
+        #expect(repository.holds(place), "\(path) names \(place)")
+      }
+    }
+    #expect(count > 50)
+  }
+
   @Test func `the table of changes names files that exist and hold what it says`() throws {
     let text = repository.text("ARCHITECTURE.md")
     let heading = "## Where to change what"
