@@ -165,16 +165,10 @@ let c: [Target] = [
 /// What every flat imports.
 let shared: KeyValuePairs = [
   "Contract": """
-    values    Identity
-    values    APNS               Identity
-    values    Contract           APNS Identity
-    values    Credentials        APNS Contract
-    values    DeviceTokens       APNS Contract Identity
-    values    Schedule           Contract Identity
-    shell     JSON               Bytes CSimdjson Identity
-    shell     Records            Bytes JSON APNS Contract Identity Schedule Telemetry CSimdjson
-    tests     Contract           Identity APNS Random Contract DeviceTokens FeedbackDecisions Bytes JSON Records
-                                 Schedule TestSupport
+    values    Contract
+    shell     JSON               Bytes CSimdjson Contract
+    shell     Records            Bytes JSON Contract Telemetry CSimdjson
+    tests     Contract           Contract Random FeedbackDecisions Bytes JSON Records TestSupport Waiting
   """,
   "Platform": """
     values    Random
@@ -182,28 +176,27 @@ let shared: KeyValuePairs = [
     values    Settings
     values    Telemetry
     values    PEMFiles
-    values    HTTP1              Identity
+    values    HTTP1              Contract
     values    HTTP2Engine        Waiting
-    values    ConsumerGroup      APNS
-    values    Diagnosis          APNS Contract
+    values    ConsumerGroup      Contract
     shell     Bytes              CLinux
     shell     EventLoop          Bytes Random CLinux
     shell     TLS                PEMFiles Bytes COpenSSL
     shell     Signing            PEMFiles Bytes COpenSSL
     shell     HTTP2              Bytes EventLoop TLS HTTP1 HTTP2Engine Waiting CNghttp2
-    shell     HTTPServer         Bytes EventLoop TLS HTTP1 Identity CZlib
+    shell     HTTPServer         Bytes EventLoop TLS HTTP1 Contract CZlib
     shell     HTTPClient         CCurl HTTP1
     shell     Kafka              Contract EventLoop Telemetry CRdKafka CLinux
-    shell     Store              APNS Contract CSQLite CPostgres DeviceTokens EventLoop Identity Schedule
-    outer     ServiceKit         Settings Telemetry Bytes EventLoop Kafka Records Signing APNS Contract ConsumerGroup
-                                 JSON HTTPServer Diagnosis CBuild
-    service   CommandKit         Contract Diagnosis EventLoop JSON Kafka Signing
-    tests     Store              Identity APNS Contract Bytes EventLoop Schedule Store TestSupport DeviceTokens
-    tests     Platform           Random TestSupport ConsumerGroup APNS IngestDecisions Contract Diagnosis Waiting
-                                 Settings Telemetry Identity HTTP1 HTTP2Engine Bytes EventLoop TLS Signing HTTP2
-                                 HTTP2Server HTTPServer HTTPClient
-    tests     Kafka              EventLoop Kafka EmbeddedKafka Contract TestSupport ServiceKit Settings Telemetry
-                                 Diagnosis JSON HTTPClient Bytes Random ConsumerGroup CommandKit
+    shell     Store              Contract CSQLite CPostgres EventLoop
+    outer     ServiceKit         Settings Telemetry Bytes EventLoop Kafka Records Signing Contract ConsumerGroup JSON
+                                 HTTPServer CBuild
+    service   CommandKit         Contract EventLoop JSON Kafka Signing
+    tests     Store              Contract Bytes EventLoop Store TestSupport Random
+    tests     Platform           Random TestSupport ConsumerGroup Contract IngestDecisions Waiting Settings Telemetry
+                                 HTTP1 HTTP2Engine Bytes EventLoop TLS Signing HTTP2 HTTP2Server HTTPServer HTTPClient
+                                 PEMFiles
+    tests     Kafka              EventLoop Kafka EmbeddedKafka Contract TestSupport ServiceKit Settings Telemetry JSON
+                                 HTTPClient Bytes Random ConsumerGroup CommandKit
   """,
 ]
 
@@ -211,143 +204,136 @@ let shared: KeyValuePairs = [
 let flats: KeyValuePairs = [
   "Ingest": """
     values    IngestDecisions
-    service   Ingest             APNS Contract Diagnosis EventLoop Kafka Records ConsumerGroup DeviceTokens Identity
-                                 IngestDecisions
+    service   Ingest             Contract EventLoop Kafka Records ConsumerGroup IngestDecisions
     program   martlet-ingest     Ingest ServiceKit EventLoop
-    tests     Ingest             Ingest ServiceKit Telemetry Random APNS Contract Kafka JSON Records EventLoop
-                                 TestSupport EmbeddedKafka
+    tests     Ingest             Ingest ServiceKit Telemetry Random Contract Kafka JSON Records EventLoop TestSupport
+                                 EmbeddedKafka
   """,
   "Sender": """
-    values    SenderDecisions    Random ConsumerGroup DeviceTokens Contract Diagnosis APNS Credentials Waiting Telemetry
-    service   Sender             APNS Contract Diagnosis EventLoop Kafka JSON Records TLS HTTP1 HTTP2 HTTP2Engine
-                                 ConsumerGroup DeviceTokens SenderDecisions Credentials Schedule Waiting
+    values    SenderDecisions    Random ConsumerGroup Contract Waiting Telemetry
+    service   Sender             Contract EventLoop Kafka JSON Records TLS HTTP1 HTTP2 HTTP2Engine ConsumerGroup
+                                 SenderDecisions Waiting
     program   martlet-sender     Sender ServiceKit
-    tests     SenderDecisions    Random TestSupport ConsumerGroup DeviceTokens SenderDecisions Contract APNS Credentials
-                                 Diagnosis SignerDecisions Waiting
-    tests     Sender             Sender APNS Diagnosis Faults Contract Kafka JSON Records TLS HTTP1 HTTP2 HTTP2Server
-                                 Bytes EventLoop Settings TestSupport GatewaySimulator ServiceKit EmbeddedKafka Signing
-                                 Telemetry OperatorCommand HTTPClient Signer ConsumerGroup SenderDecisions Credentials
+    tests     SenderDecisions    Random TestSupport ConsumerGroup Contract SenderDecisions SignerDecisions Waiting
+    tests     Sender             Sender Contract Faults Kafka JSON Records TLS HTTP1 HTTP2 HTTP2Server Bytes EventLoop
+                                 Settings TestSupport GatewaySimulator ServiceKit EmbeddedKafka Signing Telemetry
+                                 OperatorCommand HTTPClient Signer ConsumerGroup SenderDecisions
   """,
   "Signer": """
-    values    SignerDecisions    Credentials
-    service   Signer             APNS Diagnosis Contract EventLoop Kafka JSON Credentials Records Signing
-                                 SignerDecisions ConsumerGroup
+    values    SignerDecisions    Contract
+    service   Signer             Contract EventLoop Kafka JSON Records Signing SignerDecisions ConsumerGroup
     program   martlet-signer     Signer ServiceKit
-    tests     Signer             Signer ServiceKit Telemetry APNS Diagnosis Contract Kafka JSON Records Signing Bytes
-                                 EventLoop Settings TestSupport EmbeddedKafka SignerDecisions
+    tests     Signer             Signer ServiceKit Telemetry Contract Kafka JSON Records Signing Bytes EventLoop
+                                 Settings TestSupport EmbeddedKafka SignerDecisions
   """,
   "Feedback": """
     values    FeedbackDecisions
-    service   Feedback           APNS Contract Diagnosis EventLoop FeedbackDecisions Kafka JSON Records Store
-                                 DeviceTokens ConsumerGroup Waiting
+    service   Feedback           Contract EventLoop FeedbackDecisions Kafka JSON Records Store ConsumerGroup Waiting
     program   martlet-feedback   Feedback ServiceKit EventLoop
-    tests     Feedback           Identity Feedback ServiceKit Telemetry Random APNS Contract Kafka JSON Records Store
-                                 EventLoop Settings TestSupport EmbeddedKafka DeviceTokens
+    tests     Feedback           Contract Feedback ServiceKit Telemetry Random Kafka JSON Records Store EventLoop
+                                 Settings TestSupport EmbeddedKafka
   """,
   "API": """
-    values    Access             Identity
-    shell     Compatibility      JSON APNS Identity
-    service   API                Access APNS Contract Diagnosis EventLoop HTTP1 Kafka JSON Records Signing Store
-                                 HTTPServer TLS Compatibility DeviceTokens Identity Schedule Waiting
+    values    Access             Contract
+    shell     Compatibility      JSON Contract
+    service   API                Access Contract EventLoop HTTP1 Kafka JSON Records Signing Store HTTPServer TLS
+                                 Compatibility Waiting
     program   martlet-api        API ServiceKit
-    tests     API                Identity Access Random Compatibility APNS JSON Contract Records API Diagnosis
-                                 EmbeddedKafka Schedule ServiceKit Kafka Signing Store HTTPClient TLS EventLoop Bytes
-                                 Settings Telemetry TestSupport DeviceTokens
+    tests     API                Contract Access Random Compatibility JSON Records API EmbeddedKafka ServiceKit Kafka
+                                 Signing Store HTTPClient TLS EventLoop Bytes Settings Telemetry TestSupport
   """,
   "Webhooks": """
-    values    Webhooks           Identity Telemetry ConsumerGroup Waiting
-    service   WebhookDelivery    Webhooks APNS Contract Diagnosis EventLoop Identity Kafka JSON Records Signing
-                                 HTTPClient TLS ConsumerGroup
+    values    Webhooks           Contract Telemetry ConsumerGroup Waiting
+    service   WebhookDelivery    Webhooks Contract EventLoop Kafka JSON Records Signing HTTPClient TLS ConsumerGroup
     program   martlet-webhooks   WebhookDelivery ServiceKit
-    tests     Webhooks           Identity Webhooks ConsumerGroup WebhookDelivery ServiceKit Telemetry Contract Kafka
-                                 JSON Bytes EventLoop Signing TestSupport
+    tests     Webhooks           Contract Webhooks ConsumerGroup WebhookDelivery ServiceKit Telemetry Kafka JSON Bytes
+                                 EventLoop Signing TestSupport
   """,
   "Schedule": """
-    values    ScheduleDecisions  Identity Schedule
-    service   Scheduler          Schedule ScheduleDecisions APNS Contract DeviceTokens Diagnosis EventLoop Kafka Records
-                                 Store ConsumerGroup Identity JSON Waiting
+    values    ScheduleDecisions  Contract
+    service   Scheduler          Contract ScheduleDecisions EventLoop Kafka Records Store ConsumerGroup JSON Waiting
     program   martlet-scheduler  Scheduler ServiceKit
-    tests     Schedule           Contract Identity Random Schedule ScheduleDecisions Waiting APNS Ingest Scheduler
-                                 ServiceKit Telemetry Kafka Records EventLoop TestSupport Store DeviceTokens JSON Bytes
-                                 ConsumerGroup Diagnosis EmbeddedKafka
+    tests     Schedule           Contract Random ScheduleDecisions Waiting Ingest Scheduler ServiceKit Telemetry Kafka
+                                 Records EventLoop TestSupport Store JSON Bytes ConsumerGroup EmbeddedKafka
   """,
   "Operator": """
-    values    TokenFiles         APNS Contract
+    values    TokenFiles         Contract
     files     ConsoleFiles       console.html console.css console.js
-    service   OperatorCommand    CommandKit APNS Contract Diagnosis EventLoop Kafka JSON Records HTTPClient HTTPServer
-                                 Identity Credentials Schedule Store TLS TokenFiles ConsoleFiles DeviceTokens
+    service   OperatorCommand    CommandKit Contract EventLoop Kafka JSON Records HTTPClient HTTPServer Store TLS
+                                 TokenFiles ConsoleFiles
     program   martlet            OperatorCommand
-    scripted  Operator           Random TokenFiles SystemTestSupport TestSupport Identity CommandKit OperatorCommand
-                                 APNS Diagnosis Signing Contract Kafka EventLoop GatewaySimulator HTTPClient ServiceKit
-                                 JSON Records Bytes Settings Telemetry Store DeviceTokens Schedule EmbeddedKafka
+    scripted  Operator           Random TokenFiles SystemTestSupport TestSupport Contract CommandKit OperatorCommand
+                                 Signing Kafka EventLoop GatewaySimulator HTTPClient ServiceKit JSON Records Bytes
+                                 Settings Telemetry Store EmbeddedKafka
   """,
   "Demo": """
-    values    BrokerCore         Identity Random
+    values    BrokerCore         Contract Random
     outer     Broker             BrokerCore Bytes EventLoop CLinux
     outer     EmbeddedKafka      Broker BrokerCore Contract Kafka
-    service   LabCommand         CommandKit EmbeddedKafka BrokerCore APNS Contract Random EventLoop Kafka JSON Records
+    service   LabCommand         CommandKit EmbeddedKafka BrokerCore Contract Random EventLoop Kafka JSON Records
                                  Signing Store HTTPClient HTTPServer
     program   martlet-lab        LabCommand
-    tests     Demo               BrokerCore Identity Broker EventLoop Kafka EmbeddedKafka TestSupport LabCommand
-                                 CommandKit OperatorCommand APNS Signing Contract HTTPClient HTTPServer ServiceKit TLS
-                                 JSON Records Bytes Settings Telemetry
+    tests     Demo               BrokerCore Contract Broker EventLoop Kafka EmbeddedKafka TestSupport LabCommand
+                                 CommandKit OperatorCommand Signing HTTPClient HTTPServer ServiceKit TLS JSON Records
+                                 Bytes Settings Telemetry
   """,
   "Simulator": """
-    values    GatewayModel       APNS Settings
-    values    Faults             APNS Random Settings
+    values    GatewayModel       Contract Settings
+    values    Faults             Contract Random Settings
     outer     HTTP2Server        Bytes EventLoop TLS HTTP2 HTTP2Engine CNghttp2
-    service   GatewaySimulator   APNS GatewayModel Faults Random EventLoop JSON TLS HTTP2 HTTP2Server HTTPServer Signing
+    service   GatewaySimulator   Contract GatewayModel Faults Random EventLoop JSON TLS HTTP2 HTTP2Server HTTPServer
+                                 Signing
     program   apns-simulator     GatewaySimulator ServiceKit
-    tests     Simulator          APNS Faults Random GatewayModel GatewaySimulator JSON TLS HTTP2 HTTP2Server HTTPClient
-                                 Signing Bytes EventLoop ServiceKit Settings TestSupport Waiting
+    tests     Simulator          Contract Faults Random GatewayModel GatewaySimulator JSON TLS HTTP2 HTTP2Server
+                                 HTTPClient Signing Bytes EventLoop ServiceKit Settings TestSupport Waiting
   """,
 ]
 
 /// The suites that are of no flat, the programs that measure, and their helpers.
 let rooms: KeyValuePairs = [
   "Tests/Support": """
-    shell     TestSupport        CRdKafka EventLoop Kafka EmbeddedKafka BrokerCore Bytes Diagnosis ServiceKit Settings
+    shell     TestSupport        CRdKafka EventLoop Kafka EmbeddedKafka BrokerCore Bytes Contract ServiceKit Settings
                                  Telemetry
     shell     SystemTestSupport  Bytes EventLoop Telemetry TestSupport
   """,
   "Tests/Simulation": """
-    values    Simulation         APNS Contract ConsumerGroup DeviceTokens SenderDecisions Identity Random Schedule
-                                 Credentials FeedbackDecisions IngestDecisions ScheduleDecisions SignerDecisions
+    values    Simulation         Contract ConsumerGroup SenderDecisions Random FeedbackDecisions IngestDecisions
+                                 ScheduleDecisions SignerDecisions
     program   martlet-simulate   Simulation
-    tests     Simulation         Random Simulation TestSupport SenderDecisions Credentials SignerDecisions
+    tests     Simulation         Random Simulation TestSupport SenderDecisions Contract SignerDecisions
   """,
   "Tests/Chaos": """
-    outer     ChaosSuite         APNS Contract Random Bytes EventLoop Kafka JSON Records Store Settings Telemetry
-                                 ServiceKit LabCommand HTTPClient ConsumerGroup Identity Schedule Feedback Scheduler
+    outer     ChaosSuite         Contract Random Bytes EventLoop Kafka JSON Records Store Settings Telemetry ServiceKit
+                                 LabCommand HTTPClient ConsumerGroup Feedback Scheduler
     program   martlet-chaos      ChaosSuite ServiceKit
-    tests     Chaos              ChaosSuite LabCommand APNS Contract JSON Kafka Records SystemTestSupport TestSupport
+    tests     Chaos              ChaosSuite LabCommand Contract JSON Kafka Records SystemTestSupport TestSupport
                                  ConsumerGroup
   """,
   "Tests/System": """
-    scripted  System             API Bytes Diagnosis EmbeddedKafka EventLoop Feedback HTTPClient JSON Kafka Contract
-                                 LabCommand OperatorCommand SenderDecisions ServiceKit Signer Signing SystemTestSupport
-                                 TestSupport HTTP2 Random HTTP2Engine WebhookDelivery APNS Records Store DeviceTokens
+    scripted  System             API Bytes Contract EmbeddedKafka EventLoop Feedback HTTPClient JSON Kafka LabCommand
+                                 OperatorCommand SenderDecisions ServiceKit Signer Signing SystemTestSupport TestSupport
+                                 HTTP2 Random HTTP2Engine WebhookDelivery Records Store Telemetry
     scripted  Deploy             API Ingest Signer Sender Feedback WebhookDelivery Scheduler GatewaySimulator
-                                 OperatorCommand LabCommand ServiceKit Settings Telemetry Contract APNS Diagnosis Kafka
-                                 EventLoop JSON Bytes TestSupport SystemTestSupport SenderDecisions
+                                 OperatorCommand LabCommand ServiceKit Settings Telemetry Contract Kafka EventLoop JSON
+                                 Bytes TestSupport SystemTestSupport SenderDecisions
   """,
   "Tests/Tidy": """
     tests     Tidy               JSON
   """,
   "benchmarks/tools": """
     program   http2-benchmark    EventLoop TLS HTTP2 CLinux HTTP2Engine
-    program   store-benchmark    APNS Contract EventLoop Random Store DeviceTokens
-    program   benchmark-load     APNS Bytes EventLoop Kafka Contract Random Records ServiceKit Settings
+    program   store-benchmark    Contract EventLoop Random Store
+    program   benchmark-load     Contract Bytes EventLoop Kafka Random Records ServiceKit Settings
     program   benchmark-topics   CommandKit Kafka Contract ServiceKit Settings
   """,
 ]
 
 /// What the fuzz targets parse with.
 let fuzzed = """
-  APNS Identity Contract ConsumerGroup DeviceTokens SenderDecisions Random Faults GatewayModel Schedule Settings
-  Telemetry Bytes JSON Compatibility Records EventLoop HTTP1 HTTP2 HTTPServer TLS Kafka Signing ServiceKit Ingest
-  Sender Signer Feedback WebhookDelivery Webhooks GatewaySimulator HTTP2Server CommandKit OperatorCommand LabCommand
-  EmbeddedKafka BrokerCore TokenFiles PEMFiles Scheduler Store Credentials ScheduleDecisions SignerDecisions
+  Contract ConsumerGroup SenderDecisions Random Faults GatewayModel Settings Telemetry Bytes JSON Compatibility Records
+  EventLoop HTTP1 HTTP2 HTTPServer TLS Kafka Signing ServiceKit Ingest Sender Signer Feedback WebhookDelivery Webhooks
+  GatewaySimulator HTTP2Server CommandKit OperatorCommand LabCommand EmbeddedKafka BrokerCore TokenFiles PEMFiles
+  Scheduler Store ScheduleDecisions SignerDecisions
   """.split { $0.isWhitespace }.map { Target.Dependency.byName(name: String($0)) }
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Access
 import Bytes
-import Identity
+import Contract
 import JSON
 import Telemetry
 

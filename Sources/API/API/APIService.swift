@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
-import Contract
-public import Diagnosis
+public import Contract
 public import ServiceKit
 public import Settings
 import TLS

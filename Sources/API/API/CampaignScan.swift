@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Identity
 import JSON
 import Records
-import Schedule
 import ServiceKit
 import Store
 

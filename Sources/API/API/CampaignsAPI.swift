@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Access
 import Bytes
 import Contract
 import EventLoop
 import HTTPServer
-import Identity
 import JSON
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Store
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import Identity
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 
 /// The paces and campaign controls on `push.controls`, as the API reports them. Anyone may have written anything there.

@@ -2,8 +2,8 @@
 import Access
 import Bytes
 import Compatibility
+import Contract
 import HTTPServer
-import Identity
 import JSON
 import ServiceKit
 

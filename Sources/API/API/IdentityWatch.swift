@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Diagnosis
+import Contract
 import EventLoop
 import HTTPServer
 import ServiceKit

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
+import Contract
 import EventLoop
-import Identity
 import ServiceKit
 import Signing
 import Telemetry

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Access
 import Contract
 import EventLoop
 import HTTPServer
-import Identity
 import JSON
 import Records
-import Schedule
 import Settings
 import Store
 import Telemetry

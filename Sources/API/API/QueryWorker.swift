@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
-import DeviceTokens
+import Contract
 import EventLoop
 import HTTPServer
-import Identity
 import ServiceKit
 import Store
 import Waiting

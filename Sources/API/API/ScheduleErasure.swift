@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
-import Identity
 import JSON
 import Records
-import Schedule
 import Store
 
 /// The changes of the schedule when a user and devices are erased: requests without another recipient are cancelled,

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Access
 import Bytes
 import Contract

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Access
 import Contract
 import EventLoop
 import HTTPServer
-import Identity
 import JSON
 import Kafka
 import Records

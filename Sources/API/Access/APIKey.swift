@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Identity
+public import Contract
 
 /// The rights of an API key, which is only known by its SHA-256.
 public struct APIKey: Sendable, Equatable {

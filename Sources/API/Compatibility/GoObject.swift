@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
+import Contract
 import JSON
 
 /// A JSON object, read as Go programs read it into a struct: member names in any case, the last of repeated names,

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-internal import Identity
-
 /// The devices of a campaign: the registered, valid ones of an app whose registrations match all of these details, or
 /// those whose tokens are on a topic.
 public struct Audience: Equatable, Sendable {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-
 /// Identifies a campaign: its name, its app and its environment. Another app may have a campaign of the same name.
 ///
 /// It is the key of the campaign's records on `push.schedule`, of its controls on `push.controls`, and of its requests:

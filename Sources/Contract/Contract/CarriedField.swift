@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-
 /// The fields of an envelope that follow the positional ones as `key=value`. Hardly any of them decides anything: they
 /// are carried from a request to its push's header fields and its receipt, through retries and replays.
 ///

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-
 /// Header fields named by the request itself (`headers`), for those that APNs accepts and Martlet has no field for yet.
 /// They are sent unchanged, so they must mean nothing else to HTTP or to Martlet.
 public enum CarriedHeaders {

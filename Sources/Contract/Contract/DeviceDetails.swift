@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Identity
 
 /// The details of a registration besides the token. They belong to the application and only go into the database and
 /// its answers; the newest registration replaces all of them.

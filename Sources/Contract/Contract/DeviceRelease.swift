@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-
 /// The time at which a device changed hands or was removed: pushes requested before it and not yet sent are not sent. A
 /// header of records of `push.invalid-tokens`, for senders and ingest.
 ///

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-
 /// The position in its lane of a push with a `supersede` key, carried by its records on retry topics as
 /// `PARTITION/OFFSET/MOVES/TIER`: when due, the push goes back to its lane, whose partition's owner compares positions
 /// to see whether a newer push with the key has been sent since.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-
 /// The lanes of a pipeline, most important first, as given by `--lanes`. Ingest, senders, the HTTP API and
 /// the scheduler need the same list.
 public struct Lanes: Sendable, Equatable {

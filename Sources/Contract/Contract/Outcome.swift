@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-
 /// The outcome of a notification: the `outcome` of its receipt.
 public enum Outcome: UInt8, Sendable, CaseIterable, CustomStringConvertible {
   /// APNs answered 200.

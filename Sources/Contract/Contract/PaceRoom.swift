@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Identity
 
 /// The number of apps, groups and devices with a pace, and its limits: every process counts them alike.
 public struct PaceRoom: Sendable, Equatable {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
-internal import Identity
 
 /// Something whose requests or pushes can have a pace.
 public enum PaceSubject: Sendable {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 
 /// Something that can be paused, as named by the keys of `push.controls`.
 public enum PauseSubject: Sendable, Equatable, Hashable {

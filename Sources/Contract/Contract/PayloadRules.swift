@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-
 /// The fault in a member of a payload.
 public enum PayloadProblem: Equatable, Sendable {
   case missing(for: PushType)

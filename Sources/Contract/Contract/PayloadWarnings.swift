@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-
 /// The mistakes in a payload that APNs accepts and devices silently ignore.
 public enum PayloadRule: UInt8, Sendable, CaseIterable {
   /// A key that is almost one that devices read.

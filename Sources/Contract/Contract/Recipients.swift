@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Identity
 
 /// The users that a request is to, with what decides which of their devices get it.
 public struct Recipients: Equatable, Sendable {

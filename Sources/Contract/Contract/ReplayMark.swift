@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-
 /// The mark of a record created from a dead letter: the letter's `PARTITION/OFFSET` on the dead letters' topic. The
 /// record keeps it through retries, and its receipts contain it.
 public enum ReplayMark {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-
 /// The defaults of the fields that a request omits, for all readers of requests.
 public enum RequestDefaults {
   public static var environment: Environment { .production }

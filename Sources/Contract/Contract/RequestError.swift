@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-
 /// The fault in a request: the field, and the problem. Its text is a dead letter's detail.
 public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible {
   public enum Problem: Equatable, Sendable {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-
 /// The fields of a notification request, in the order of the parser's C interface: first those that it knows, then
 /// those whose text is only carried, which it gets by name.
 public enum RequestField: UInt8, Sendable, CaseIterable, CustomStringConvertible {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-
 /// The rules of each field of a request. Parsing the JSON happens in IO.
 public enum RequestRules {
   /// The most tokens of one request.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Identity
+internal import Contract
 
 /// A JSON value as Swift values, for everything off the hot paths.
 public enum JSONValue: Sendable {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
 public import Contract
-public import Identity
 
 /// The last state sent to a user's activity, on `push.schedule`: the line `A1`, when it was sent, when its request was
 /// written, the event, the activity's channel and the request's `traceparent` (both may be empty), separated by tabs. A

@@ -2,7 +2,6 @@
 
 internal import Contract
 internal import JSON
-internal import Schedule
 internal import Telemetry
 
 /// Campaigns by each device's local clock.

@@ -2,7 +2,6 @@
 
 public import Contract
 public import JSON
-import Schedule
 internal import Telemetry
 
 extension CampaignRecord {

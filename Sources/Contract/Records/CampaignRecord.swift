@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
 public import Contract
 public import JSON
-public import Schedule
 internal import Telemetry
 
 /// A campaign: a request to every device of an audience. Its record on `push.schedule` has its `CampaignKey` as key,

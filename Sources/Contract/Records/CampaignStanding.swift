@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-internal import Contract
+public import Contract
 public import JSON
-public import Schedule
 internal import Telemetry
 
 /// The status of a campaign, for people and programs.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
 public import JSON
-public import Schedule
 
 /// The value of a record of `push.controls`.
 public enum ControlRecord {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
-import Contract
-public import Identity
+public import Contract
 public import JSON
 
 /// The rest of an entry of `push.schedule` after a user and some devices are erased.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
 public import Contract
 import Glibc
 public import JSON

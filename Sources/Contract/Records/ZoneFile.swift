@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Bytes
+public import Contract
 internal import Glibc
-public import Schedule
 
 /// The files of the time zone database, Debian's packages tzdata and tzdata-legacy.
 public enum ZoneFile {

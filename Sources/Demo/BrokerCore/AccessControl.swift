@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
+import Contract
 
 /// Users, their passwords and their rights: Kafka's access control lists with allow entries only.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
+import Contract
 
 /// The entries of the broker's state: topics, committed offsets, start offsets of logs. They are read in order after a
 /// restart, and rewritten as a whole when most of them are obsolete (`Node.journal`).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
+import Contract
 
 /// Consumer groups and their offsets.
 extension Node {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
+import Contract
 import Random
 
 /// A client connection's number, assigned by the shell.

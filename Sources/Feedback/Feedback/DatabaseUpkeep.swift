@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import DeviceTokens
+import Contract
 import EventLoop
 import ServiceKit
 import Store

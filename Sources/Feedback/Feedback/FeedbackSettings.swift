@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import DeviceTokens
+import Contract
 public import Kafka
 import ServiceKit
 public import Settings

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import DeviceTokens
+import Contract
 import Kafka
 
 /// How far the reading of all partitions is.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 public import Contract
 public import Kafka
 import ServiceKit

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Identity
 import ServiceKit
 import Synchronization
 import Telemetry

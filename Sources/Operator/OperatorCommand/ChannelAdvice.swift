@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 
 enum ChannelAdvice {
   /// Returns advice for every reason that channel management can give, or for the status of an unknown one.

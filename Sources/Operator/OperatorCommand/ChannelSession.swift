@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import CommandKit
+import Contract
 import HTTPClient
 import JSON
 import Records

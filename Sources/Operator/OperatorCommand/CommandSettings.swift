@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 import Settings
 
 /// Settings that several commands share, so that each is declared and documented once.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import CommandKit
 import Contract
-import Credentials
 import EventLoop
 import JSON
 import Kafka

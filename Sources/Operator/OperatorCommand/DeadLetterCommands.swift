@@ -2,7 +2,6 @@
 import CommandKit
 import Contract
 import EventLoop
-import Identity
 import ServiceKit
 import Settings
 

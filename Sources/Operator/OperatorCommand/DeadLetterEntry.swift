@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
-import Identity
 import JSON
 import Kafka
 import Records

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CommandKit
-import Diagnosis
+import Contract
 import ServiceKit
 
 /// The check of a command that reads a file: reads it like the command, and produces nothing.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 public import Contract
 
 /// A device token in a file of another system, or in an export. Times are in milliseconds since the epoch.

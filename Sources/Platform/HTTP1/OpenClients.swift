@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Identity
+public import Contract
 
 /// The open connections of a server, and who leaves when there are too many.
 ///

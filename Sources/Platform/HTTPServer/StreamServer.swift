@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+public import Contract
 import EventLoop
 import Glibc
 public import HTTP1
-public import Identity
 import TLS
 
 /// The events of a `StreamServer`. All calls come from `StreamServer.turn`, on its thread.

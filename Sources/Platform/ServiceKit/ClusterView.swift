@@ -2,7 +2,6 @@
 import Bytes
 import ConsumerGroup
 public import Contract
-public import Diagnosis
 import EventLoop
 import Glibc
 public import Kafka

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import ConsumerGroup
-import Diagnosis
+import Contract
 import EventLoop
 import Kafka
 import Telemetry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Diagnosis
+public import Contract
 public import JSON
 import Telemetry
 

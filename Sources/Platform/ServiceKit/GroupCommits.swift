@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import ConsumerGroup
-import Diagnosis
+import Contract
 public import Kafka
 
 /// The commits of one member of a consumer group (`GroupMachine`) on the way to its coordinator, and what is said and

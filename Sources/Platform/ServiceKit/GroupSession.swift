@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import ConsumerGroup
-import Diagnosis
+import Contract
 public import EventLoop
 public import Kafka
 import Telemetry

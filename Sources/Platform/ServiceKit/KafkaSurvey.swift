@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
-public import Diagnosis
 import EventLoop
 import Glibc
 public import Kafka

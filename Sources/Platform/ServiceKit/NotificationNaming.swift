@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 import Bytes
+public import Contract
 public import Records
 import Signing
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Diagnosis
+public import Contract
 import EventLoop
 public import Kafka
 import Synchronization

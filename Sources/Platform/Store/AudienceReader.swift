@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 public import Contract
-public import Schedule
 
 public struct AudiencePage: Equatable, Sendable {
   /// Their tokens as JSON strings with commas between them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import DeviceTokens
+public import Contract
 
 /// The number of devices in each state, or the change of it.
 public struct DeviceCounts: Equatable, Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 
 /// A device token as the tables have it: its bytes. That is half of its digits, and the rows and indexes that have it are
 /// a quarter smaller.

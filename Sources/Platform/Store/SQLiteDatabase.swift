@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import CSQLite
+import Contract
 import Glibc
 
 /// Owns one SQLite connection and its statements. One thread at a time.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Identity
-public import Schedule
+public import Contract
 
 /// One entry of the schedule as the database keeps it.
 public struct ScheduledEntry: Equatable, Sendable {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 public import Contract
-public import DeviceTokens
-public import Identity
 
 /// An invalid token as `TokenQueries` lists it.
 public struct ListedToken: Equatable, Sendable {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
-import Contract
-public import DeviceTokens
+public import Contract
 
 /// The states of some devices, taken from the database at once, changed in memory, and written back at once.
 public struct DeviceRows {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
-public import DeviceTokens
+public import Contract
 
 /// Whether the rows are all that the topics say, and the reading of the topics that makes them so.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
+public import Contract
 
 /// A place in the order of the receipts: that of their times.
 public struct ReceiptPlace: Equatable, Sendable {

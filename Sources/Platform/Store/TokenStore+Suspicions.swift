@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
-import Contract
-public import DeviceTokens
+public import Contract
 
 /// Answers that may be our own mistake. They are on no topic: each process keeps those that it heard.
 extension TokenStore {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
-import Contract
-public import DeviceTokens
+public import Contract
 
 /// Waves of answers that call tokens invalid, and what became of them. They are on no topic: each database has those that
 /// its processes heard.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 import CSQLite
-import Contract
-public import DeviceTokens
+public import Contract
 import Glibc
 
 /// The database of device tokens, as its writer sees it: SQLite with a write-ahead log, or PostgreSQL.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
-public import DeviceTokens
-public import Identity
+public import Contract
 
 public struct KnownDevice: Equatable, Sendable {
   public let device: DeviceKey

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
-import Contract
-public import Identity
-import Schedule
+public import Contract
 
 extension TokenStoreReader {
   /// Calls `body` for requests that wait for their time, the next one first; `body` returns false to stop.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import DeviceTokens
+import Contract
 
 extension TokenStoreReader {
   /// The number of rows in each state; a device is in one of the first three.

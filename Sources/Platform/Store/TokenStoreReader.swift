@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
-public import DeviceTokens
+public import Contract
 
 public struct InvalidDevice: Hashable, Sendable {
   public let device: DeviceKey

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 public import Contract
-public import DeviceTokens
-public import Identity
 
 /// Whose devices are asked for: those of one user of one app that are registered and valid.
 public struct PersonQuestion: Equatable, Sendable {

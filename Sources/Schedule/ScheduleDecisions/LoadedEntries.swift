@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Identity
-public import Schedule
+public import Contract
 
 extension ScheduleMachine {
   /// One entry, with everything needed to write it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
+import Contract
 
 /// A partition of the schedule: its entries in memory by time, and how far it has been read.
 struct LoadedPartition: Sendable {

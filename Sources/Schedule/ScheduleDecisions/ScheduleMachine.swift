@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Identity
-public import Schedule
+public import Contract
 
 /// The state machine of one process's share of the schedule: when entries of its partitions are loaded from the
 /// database, released, and removed once Kafka has the request. Events and times in, actions out. Times are milliseconds

@@ -3,10 +3,8 @@ import Bytes
 import Contract
 import EventLoop
 import Glibc
-import Identity
 import Kafka
 import Records
-import Schedule
 import Store
 import Synchronization
 import Waiting

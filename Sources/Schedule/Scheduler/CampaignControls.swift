@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Identity
 import JSON
 import Records
-import Schedule
 
 /// The campaigns' part of `push.controls`: pauses, cancellations, and the paces of their requests. Any client may have
 /// written anything there. Owned by the scheduler's thread.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Records
-import Schedule
 import ServiceKit
 
 /// Reports in the log what becomes of campaigns, and whose audience could not be read: once, until it can be.

@@ -6,7 +6,6 @@ import Glibc
 import JSON
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Synchronization
 

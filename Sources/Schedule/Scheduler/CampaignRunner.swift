@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import Identity
 import JSON
 import Kafka
 import Records
-import Schedule
 import ScheduleDecisions
 import ServiceKit
 import Store

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
-import DeviceTokens
 import EventLoop
-import Identity
 import JSON
 import Records
 import ServiceKit

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Identity
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Store
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
+import Contract
 import Records
-import Schedule
 import ScheduleDecisions
 import Store
 

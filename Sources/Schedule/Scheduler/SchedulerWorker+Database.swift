@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import Identity
 import Kafka
-import Schedule
 import ScheduleDecisions
 import ServiceKit
 import Store

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import Identity
 import Kafka
 import Records
-import Schedule
 import ScheduleDecisions
 import ServiceKit
 import Store

@@ -2,10 +2,8 @@
 import ConsumerGroup
 import Contract
 import EventLoop
-import Identity
 import Kafka
 import Records
-import Schedule
 import ScheduleDecisions
 import ServiceKit
 import Store

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
+import Contract
 import EventLoop
-import Identity
 import Kafka
 import Records
-import Schedule
 import ScheduleDecisions
 import ServiceKit
 import Store

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import ConsumerGroup
 import Contract
 import EventLoop
-import Identity
 import Kafka
 import Records
-import Schedule
 import ScheduleDecisions
 import ServiceKit
 import Store

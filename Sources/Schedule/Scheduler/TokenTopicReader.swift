@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
 import EventLoop
 import Kafka
 import Records
-import Schedule
 import Store
 
 /// Reads a campaign's device tokens from topics: one per line, in records keyed by the campaign's name or key, or

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Diagnosis
+import Contract
 import EventLoop
 import Records
-import Schedule
 import ServiceKit
 
 /// Reports the edition of the time zone database that campaigns by local time use.

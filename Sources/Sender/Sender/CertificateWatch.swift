@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Credentials
-import Diagnosis
+import Contract
 import EventLoop
 import SenderDecisions
 import ServiceKit

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Contract
-public import Credentials
-import Diagnosis
+public import Contract
 public import EventLoop
 import JSON
 import SenderDecisions

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Diagnosis
 import Kafka
 import SenderDecisions
 import ServiceKit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 import Telemetry
 
 /// What APNs has answered to the pushes of destinations that are closed, since their credentials were withdrawn or

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
-import Diagnosis
+import Contract
 import EventLoop
 import Glibc
 import HTTP1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Credentials
+import Contract
 import ServiceKit
 import TLS
 import Telemetry

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Credentials
 import EventLoop
 import Kafka
 import Records

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Contract
-import Credentials
-public import Diagnosis
+public import Contract
 import EventLoop
 import SenderDecisions
 public import ServiceKit

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 import ConsumerGroup
 public import Contract
 import Glibc

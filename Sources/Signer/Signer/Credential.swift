@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
-import Credentials
+import Contract
 public import Records
 import Signing
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Contract
-public import Diagnosis
+public import Contract
 import EventLoop
 import Kafka
 import Records

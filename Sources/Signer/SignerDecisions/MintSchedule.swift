@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Credentials
+public import Contract
 
 /// Decides when the signer acts on the provider token of one credential, and how: it mints, publishes again what it
 /// has, or waits.

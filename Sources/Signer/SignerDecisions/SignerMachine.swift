@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Credentials
+public import Contract
 
 /// Which records a signer writes for its credentials, and when: what it mints, publishes again and withdraws. Only the
 /// signer that owns the requests writes, once it has read the topic to its end, and not right after its process stood

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 
 /// Faults that replace the response to a request or lose it.
 extension Fault {

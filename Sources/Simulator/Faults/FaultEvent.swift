@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
+public import Contract
 
 /// Something that happens in the gateway and may be answered with a fault.
 public struct FaultEvent: Sendable, Equatable {

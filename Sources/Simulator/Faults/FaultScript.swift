@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 import Settings
 
 /// A fault script: the rules in order, and an optional seed. `docs/simulator.md` describes the format.

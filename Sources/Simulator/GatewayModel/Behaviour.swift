@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 import Settings
 
 /// A behaviour of the gateway, its source, and how to change it.

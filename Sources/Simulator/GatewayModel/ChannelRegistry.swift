@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
+public import Contract
 
 /// A broadcast channel of an app.
 public struct Channel: Sendable, Equatable {

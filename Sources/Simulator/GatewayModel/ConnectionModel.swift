@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
+public import Contract
 
 /// The effect of a response on its connection.
 public struct ConnectionStep: Equatable, Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
+public import Contract
 
 /// The parts of an accepted push that are needed to store and show it.
 public struct AcceptedPush: Sendable, Equatable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
+public import Contract
 
 /// A signing key as the gateway knows it, without the key itself.
 public struct ProviderKey: Sendable, Equatable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
+public import Contract
 
 /// The reason for rejecting a request.
 public struct Refusal: Equatable, Sendable {

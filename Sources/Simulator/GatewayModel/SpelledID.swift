@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
+public import Contract
 
 /// An `apns-id` in its original spelling: the id and which of its digits are upper-case. The client's id is echoed byte
 /// for byte, and reports show the same text.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 import JSON
 
 /// An error in a list of keys or tokens, and its position.

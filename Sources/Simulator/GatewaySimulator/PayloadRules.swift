@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 import JSON
 
 /// Checks that a body has the members that its push type needs, for `json-check` strict.

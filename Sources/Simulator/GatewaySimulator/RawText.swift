@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 import Glibc
 
 /// Parses header values in place, without creating strings.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 import Synchronization
 
 /// The number of responses by reason. One writer, any number of readers.

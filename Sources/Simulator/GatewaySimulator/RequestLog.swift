@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 public import Bytes
+public import Contract
 import GatewayModel
 import HTTP2
 import HTTP2Server

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
+public import Contract
 public import GatewayModel
 import HTTP2
 import HTTP2Server

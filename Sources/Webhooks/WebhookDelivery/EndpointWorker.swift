@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Diagnosis
 import EventLoop
 import HTTPClient
 import Kafka

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Identity
+import Contract
 import JSON
 import Signing
 public import Webhooks

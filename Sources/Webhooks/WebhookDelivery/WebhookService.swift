@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Contract
-public import Diagnosis
+public import Contract
 import EventLoop
 import Kafka
 public import ServiceKit

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Identity
+public import Contract
 
 public struct Subscription: Sendable, Equatable {
   /// The name of the endpoint in its consumer group, logs and metrics: letters, digits, `-` and `_`.

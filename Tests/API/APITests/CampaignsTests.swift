@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
 import Contract
 import EmbeddedKafka
 import EventLoop
-import Identity
 import JSON
 import Kafka
 import Records
-import Schedule
 import Store
 import Telemetry
 import TestSupport

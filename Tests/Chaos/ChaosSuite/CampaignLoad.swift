@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
 import EventLoop
 import JSON
 import Kafka
 import LabCommand
 import Records
-import Schedule
 import ServiceKit
 import Store
 import Telemetry

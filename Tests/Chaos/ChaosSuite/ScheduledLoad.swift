@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
 import EventLoop
-import Identity
 import Kafka
 import LabCommand
 import Random

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 import LabCommand
 
 /// The pushes with a key of a run, one key per device token: in the order of the lanes, and as the gateway accepted

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import ConsumerGroup
+import Contract
 import Kafka
 import LabCommand
 import Records

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Identity
 import Testing
 
 /// Which devices of people get a request.

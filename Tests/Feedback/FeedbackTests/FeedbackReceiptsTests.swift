@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import Identity
 import Kafka
 import TestSupport
 import Testing

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
 import EventLoop
 import Glibc
-import Identity
 import Kafka
 import Records
 import ServiceKit

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
 import JSON
 import Records
-import Schedule
 
 extension FuzzTarget {
   /// A campaign that somebody starts over HTTP: what is read and written again is the same, how it stands can be told, a

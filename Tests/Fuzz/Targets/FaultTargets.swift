@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
+import Contract
 import Faults
 import JSON
 

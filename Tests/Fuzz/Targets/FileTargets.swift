@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
-import Credentials
+import Contract
 import Glibc
 import JSON
 import Signing

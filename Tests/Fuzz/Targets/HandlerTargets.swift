@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Compatibility
 import ConsumerGroup
 import Contract
-import Credentials
-import DeviceTokens
 import JSON
 import Records
 import SenderDecisions

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import ConsumerGroup
 import Contract
-import Identity
 import JSON
 import Records
-import Schedule
 import ScheduleDecisions
 import Store
 

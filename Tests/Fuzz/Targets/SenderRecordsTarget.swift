@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
 import ConsumerGroup
 import Contract
-import Credentials
 import JSON
 import Records
 import SenderDecisions

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Schedule
+import Contract
 
 extension FuzzTarget {
   /// A file of the time zone database: no offset is longer than RFC 8536 allows.

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
-import DeviceTokens
-import Schedule
 import Store
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
-import DeviceTokens
+import Contract
 import TestSupport
 import Testing
 

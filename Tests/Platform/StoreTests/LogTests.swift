@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
 import Contract
-import DeviceTokens
-import Identity
-import Schedule
 import TestSupport
 import Testing
 

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
-import DeviceTokens
-import Identity
-import Schedule
 import TestSupport
 import Testing
 

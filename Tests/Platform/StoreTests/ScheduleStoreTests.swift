@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
-import Schedule
+import Contract
 import Store
 import TestSupport
 import Testing

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
-import DeviceTokens
-import Identity
 import TestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Schedule
+import Contract
 import Testing
 
 /// When what was asked of a campaign counts as noted.

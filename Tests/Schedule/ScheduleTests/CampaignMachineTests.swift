@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import Schedule
+@testable import Contract
 @testable import ScheduleDecisions
 
 /// A campaign from its start to its end, with kills: every device of the audience is addressed, and few are twice.

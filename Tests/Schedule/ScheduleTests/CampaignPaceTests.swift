@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Contract
 import Random
 import Testing
 
-@testable import Schedule
+@testable import Contract
 @testable import ScheduleDecisions
 
 /// Campaigns with a pace: nobody is addressed much before the turn of his push, so that what is asked of a campaign, and what

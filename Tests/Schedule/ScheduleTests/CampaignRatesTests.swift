@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import Schedule
+@testable import Contract
 
 /// How fast a campaign goes, and how long it will take.
 @Suite struct CampaignRatesTests {

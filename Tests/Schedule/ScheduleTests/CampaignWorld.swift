@@ -2,7 +2,7 @@
 import Random
 import Testing
 
-@testable import Schedule
+@testable import Contract
 @testable import ScheduleDecisions
 
 /// A campaign's database, topic and process, which may die at any step.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Schedule
+import Contract
 import Testing
 
 /// What one record of the schedule means for its key.

@@ -2,7 +2,7 @@
 import Random
 import Testing
 
-@testable import Schedule
+@testable import Contract
 
 /// How far a topic of device tokens was read, as text.
 @Suite struct TokenTopicCursorTests {

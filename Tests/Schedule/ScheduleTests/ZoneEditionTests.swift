@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import Schedule
+@testable import Contract
 
 /// Which edition of the time zone database is read, and whether it is old.
 @Suite struct ZoneEditionTests {

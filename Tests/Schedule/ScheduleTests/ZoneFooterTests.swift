@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import Schedule
+@testable import Contract
 
 /// The rule for the years that a file of the time zone database does not list.
 @Suite struct ZoneFooterTests {

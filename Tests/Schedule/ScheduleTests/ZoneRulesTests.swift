@@ -2,7 +2,7 @@
 import Random
 import Testing
 
-@testable import Schedule
+@testable import Contract
 
 /// Local times by files of the time zone database that are made here; `ZoneFileTests` reads those of the system.
 @Suite struct ZoneRulesTests {

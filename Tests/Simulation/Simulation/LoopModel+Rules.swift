@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
-import Credentials
 import SenderDecisions
 
 /// What must hold whenever a push is sent or ends, or a connection is opened or closed.

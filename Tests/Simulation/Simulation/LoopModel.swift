@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import ConsumerGroup
 import Contract
-import Credentials
-import DeviceTokens
 import Random
 import SenderDecisions
 

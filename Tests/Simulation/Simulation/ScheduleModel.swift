@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
-import Identity
 import Random
-import Schedule
 import ScheduleDecisions
 import SenderDecisions
 

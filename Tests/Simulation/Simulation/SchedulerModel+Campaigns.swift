@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Random
-import Schedule
 import ScheduleDecisions
 
 /// One campaign in the process that owns it.

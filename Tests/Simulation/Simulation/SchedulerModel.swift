@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Identity
 import Random
-import Schedule
 import ScheduleDecisions
 
 /// One process of the scheduler: the shipped group membership, `ScheduleMachine`, rules of the schedule's records and

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
 import Random
-import Schedule
 import ScheduleDecisions
 
 /// Requests with a time and campaigns, and what happens to the processes that keep them. In runs with schedulers only.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import BrokerCore
-public import Diagnosis
+public import Contract
 public import EmbeddedKafka
 
 /// A user of an embedded broker with only the rights that a test grants. The test's own clients stay anonymous and may

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
 
 /// `docs/reference/reasons.md`: every reason of APNs and the sender's reaction to it, from the decision table.
@@ -17,7 +16,7 @@ enum ReasonsPage {
     A reason is the `reason` in the body of an answer, or in a GOAWAY. An answer whose reason is not in this table counts by
     its status; one that is not of APNs counts for nothing. A push whose id is free may be sent again with it
     ([dispatch.md](../dispatch.md#retries): retry topics, circuit breakers, outages). `scripts/docs` writes this page from
-    `Sources/Contract/APNS/ReasonRule.swift`.
+    `Sources/Contract/Contract/APNS/ReasonRule.swift`.
 
     | reason | status | where | reaction |
     | --- | --- | --- | --- |

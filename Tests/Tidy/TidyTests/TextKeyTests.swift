@@ -9,9 +9,11 @@ import Testing
     (
       [
         "Platform/ConsumerGroup/Groups/TopicSizes", "Contract/Contract/TopicDifference",
-        "Contract/DeviceTokens/ChangelogPosition", "Platform/Diagnosis/KafkaFindings",
-        "Platform/Diagnosis/KafkaRight", "Platform/Diagnosis/KafkaStatistics",
-        "Platform/Diagnosis/StrandedClients", "Platform/Kafka/", "Platform/Store/TokenStore",
+        "Contract/Contract/DeviceTokens/ChangelogPosition",
+        "Contract/Contract/Diagnosis/KafkaFindings",
+        "Contract/Contract/Diagnosis/KafkaRight", "Contract/Contract/Diagnosis/KafkaStatistics",
+        "Contract/Contract/Diagnosis/StrandedClients", "Platform/Kafka/",
+        "Platform/Store/TokenStore",
         "Platform/CommandKit/PartitionCounts", "Feedback/Feedback/DeviceTables",
         "Ingest/Ingest/IngestOutput", "Operator/OperatorCommand/DeadLetterReplayer",
         "Operator/OperatorCommand/ReplayProducer",
@@ -36,8 +38,8 @@ import Testing
     ),
     (
       [
-        "Platform/Diagnosis/CredentialFindings",
-        "Contract/Credentials/", "Signer/SignerDecisions/",
+        "Contract/Contract/Diagnosis/CredentialFindings",
+        "Contract/Contract/Credentials/", "Signer/SignerDecisions/",
         "Operator/OperatorCommand/CurrentProviderToken", "Sender/Sender/LoopStatus",
         "Sender/Sender/ProviderTokenFeed", "Signer/Signer/",
       ],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
+internal import Contract
 
 /// The scope of a notification's id: app and environment, as 128 bits that no other process knows.
 ///

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
 internal import Contract
 
 /// The keyed fields, which most records lack.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
 public import Contract
 
 /// The envelope of a notification record: its first line, as values where the sender decides by them, and as ranges of

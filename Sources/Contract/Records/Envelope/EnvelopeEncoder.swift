@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
 public import Bytes
 public import Contract
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 public import Contract
 
 /// The account of each notification of a run, from the produced requests and three independent reports: receipts, dead

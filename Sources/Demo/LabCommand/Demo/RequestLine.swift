@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
-import Contract
+public import Contract
 public import JSON
 import Signing
 

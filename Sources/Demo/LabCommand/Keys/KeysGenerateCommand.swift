@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import CommandKit
+import Contract
 public import ServiceKit
 public import Settings
 

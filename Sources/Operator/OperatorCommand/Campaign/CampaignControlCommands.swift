@@ -4,7 +4,6 @@ import Contract
 import EventLoop
 import JSON
 import Records
-import Schedule
 import ServiceKit
 import Settings
 

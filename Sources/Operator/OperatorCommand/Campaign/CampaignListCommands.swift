@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import Identity
 import JSON
 import Records
-import Schedule
 import ServiceKit
 import Settings
 import Store

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import CommandKit
 import Contract
 import EventLoop
@@ -7,7 +6,6 @@ import Glibc
 import JSON
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Settings
 import Store

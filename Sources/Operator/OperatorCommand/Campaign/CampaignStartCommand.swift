@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
 import CommandKit
 import Contract
-import Diagnosis
 import EventLoop
 import Glibc
 import JSON
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Settings
 import Telemetry

@@ -2,7 +2,6 @@
 import CommandKit
 import Contract
 import EventLoop
-import Identity
 import JSON
 import Kafka
 import Records

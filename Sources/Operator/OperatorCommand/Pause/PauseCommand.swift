@@ -2,7 +2,6 @@
 import Contract
 import JSON
 import Records
-import Schedule
 import ServiceKit
 import Settings
 import Telemetry

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Schedule
 import ServiceKit
 import Settings
 

@@ -3,10 +3,8 @@ import CommandKit
 import Contract
 import EventLoop
 import Glibc
-import Identity
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Settings
 import Store

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
-import Identity
+import Contract
 import JSON
 import Records
-import Schedule
 import ServiceKit
 import Settings
 import Store

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import CommandKit
 import Contract
-import DeviceTokens
 import EventLoop
 import Glibc
-import Identity
 import JSON
 import ServiceKit
 import Settings

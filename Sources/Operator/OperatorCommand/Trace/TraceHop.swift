@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
+import Contract
 
 /// A record of a topic about a notification.
 struct TraceHop: Equatable, Sendable {

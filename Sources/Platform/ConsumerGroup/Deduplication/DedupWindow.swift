@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
+public import Contract
 
 /// The newest `apns-id`s of one partition, to recognize duplicate notifications.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
+public import Contract
 
 /// One partition's dedup window while its records are read again, the newest part of the log first (`RebuildPlan`).
 ///

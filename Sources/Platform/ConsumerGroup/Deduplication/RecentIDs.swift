@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
+public import Contract
 
 /// The `apns-id`s that a partition remembers: those processed in this assignment, and those of the previous owner,
 /// which are read again from the log and may arrive late.

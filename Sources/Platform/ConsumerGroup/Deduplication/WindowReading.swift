@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
+public import Contract
 
 /// Reads the `apns-id`s of the records before the resume positions of partitions again, so that their new owner
 /// recognizes duplicates: holds the order (`RebuildPlan`), the logs, and the ids read so far.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Schedule
+import Contract
 
 /// How far ahead of its pace a campaign addresses devices, so that a pause, a cancellation, its limits and changes to
 /// its devices take effect up to the last push. Times are milliseconds since the epoch.

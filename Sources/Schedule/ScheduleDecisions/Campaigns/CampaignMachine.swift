@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Schedule
+public import Contract
 
 /// The state machine of one campaign, in the process that owns it: when its audience is counted and read, which devices
 /// are addressed, when its progress is saved, and when it stops itself. Events and times in, actions out. Times are

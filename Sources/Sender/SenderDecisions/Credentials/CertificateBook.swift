@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-import Contract
-public import Credentials
-import Diagnosis
+public import Contract
 
 /// The sender's client certificates: which one an app's pushes use.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Credentials
+public import Contract
 
 /// Records of the provider tokens' topic that a loop was told and has not applied: so many per turn, in their order, so
 /// that thousands at once hold up no push.

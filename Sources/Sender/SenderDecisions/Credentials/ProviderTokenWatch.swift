@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Credentials
+public import Contract
 
 /// Watches credentials whose token is not renewed: it asks the signer for the next one while the old one still serves,
 /// and raises the alarm when there is none left that may be sent.

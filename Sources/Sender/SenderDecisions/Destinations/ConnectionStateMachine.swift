@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-public import Credentials
+public import Contract
 
 /// One connection to APNs as the pool sees it: how many streams may be opened, with which provider token, and
 /// when it has to go.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
 public import Contract
 
 /// The events that `DestinationHealth` handles, and its results.

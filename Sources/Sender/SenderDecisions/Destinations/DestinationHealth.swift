@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-import Diagnosis
+public import Contract
 
 /// Judges whether one destination (a credential's pushes to one gateway) works, and what may be done with it: whether
 /// to open a connection and to which address, how many pushes may be open, whether one app must wait, and what becomes

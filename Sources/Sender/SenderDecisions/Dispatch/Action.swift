@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
 public import Contract
 
 /// An action that the `Dispatcher` wants performed. Slots and pools are named by their numbers.

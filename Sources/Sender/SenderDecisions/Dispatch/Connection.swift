@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
+internal import Contract
 
 /// The name of a connection: its pool, and its place there. Places are reused.
 public struct ConnectionID: Hashable, Comparable, Sendable {

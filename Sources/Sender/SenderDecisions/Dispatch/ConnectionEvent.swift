@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
+public import Contract
 
 /// An event of one connection, but for its streams.
 public enum ConnectionEvent: Sendable {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-import Credentials
+internal import Contract
 
 /// The way of one pool to its gateway: its connections and the searches for further ones, the provider token that they
 /// carry, and what all of these say about the destination's health.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
 internal import Contract
-import Credentials
 
 /// The credentials that the sender knows, and which pool serves which of them.
 struct Credentials: ~Copyable, Sendable {

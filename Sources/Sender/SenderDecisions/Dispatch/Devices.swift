@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
-internal import Contract
-public import DeviceTokens
+public import Contract
 
 /// News of a device from `push.invalid-tokens`.
 public struct DeviceNews: Sendable, Equatable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Credentials
+public import Contract
 
 /// Credentials come, change and go while pushes are under way: connections that used the old one drain, what waited for
 /// them goes on with the new one, and nothing is dropped.

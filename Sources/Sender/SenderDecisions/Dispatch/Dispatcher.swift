@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
 public import ConsumerGroup
-import Contract
-import Credentials
+public import Contract
 
 /// One loop of the sender as a value: it is told what happens and says what is to be done.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
+public import Contract
 
 /// A gateway that the sender knows. Broadcasts go to the same one as pushes unless they were given their own.
 public enum GatewayKind: UInt8, Sendable, CaseIterable {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
 public import ConsumerGroup
 internal import Contract
 

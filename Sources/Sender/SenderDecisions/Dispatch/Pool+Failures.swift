@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-import Contract
+internal import Contract
 
 /// What becomes of a push that failed.
 extension Pool {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
 internal import Contract
-import Credentials
 
 /// The machine that carries the pushes of one credential to one gateway: the pushes that wait for a stream, and the
 /// `ConnectionSet` with its connections. What happens to a push itself is `Workload`'s.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Credentials
+import Contract
 
 /// The provider token of a pool: the newest that its credential has.
 struct PoolToken: Sendable {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
+internal import Contract
 
 /// The pools of one loop, which of them something goes on in, and how many connections all of them have. With a thousand
 /// credentials a turn concerns a few of them, and most of the connections are idle.

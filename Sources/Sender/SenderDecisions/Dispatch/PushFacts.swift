@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
 public import Contract
 
 /// The facts about a push from the owner of its bytes.

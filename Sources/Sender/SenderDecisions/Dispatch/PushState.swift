@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
 internal import ConsumerGroup
+public import Contract
 
 /// The origin of a record: a partition in the loop's table, the assignment it was read under, its offset.
 public struct Origin: Sendable, Equatable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
 internal import ConsumerGroup
+internal import Contract
 
 /// The pushes of one loop in slots that are reused. The slot index is the push's name everywhere.
 public struct PushStates: Sendable {

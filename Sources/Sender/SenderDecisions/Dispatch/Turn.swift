@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
+internal import Contract
 import Random
 
 /// One turn of the owner: its time, chance, and what comes of it. All that decides is handed this and writes to it.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
-import Contract
+internal import Contract
 
 /// What a push ends in here: a receipt, a dead letter, a retry topic, or its lane.
 extension Workload {

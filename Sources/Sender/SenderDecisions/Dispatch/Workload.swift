@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
 import ConsumerGroup
-import Contract
+internal import Contract
 
 /// The pushes that the loop works on, from being taken to their ends, and what they take up meanwhile: a slot, a part of
 /// their destination's share, an open offset of their partition, their device's turn.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import APNS
 internal import Contract
 
 /// Keeps the paces in one loop. Loops and senders do not talk about it: each keeps the part of a pace that its partitions

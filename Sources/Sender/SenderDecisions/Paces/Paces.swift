@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import APNS
 public import Contract
 
 /// The paces that an operator has set: of apps, lanes, groups and devices, as the keys of `push.controls` name them.

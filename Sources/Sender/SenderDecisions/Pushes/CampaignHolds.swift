@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 public import Contract
 
 /// The campaigns whose pushes are not sent: paused ones wait, those of one that was cancelled or has stopped itself end.

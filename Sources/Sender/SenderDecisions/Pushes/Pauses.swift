@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import APNS
 public import Contract
 
 /// What is held: the apps and lanes that an operator has paused, as the keys of `push.controls` name them, and campaigns.

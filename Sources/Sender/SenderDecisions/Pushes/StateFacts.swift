@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import APNS
 public import Contract
 
 /// The facts about a push by which a newer one supersedes it, or it a later one.

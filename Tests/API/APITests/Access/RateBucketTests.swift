@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
-import Identity
+import Contract
 import Testing
 
 @Suite struct RateBucketTests {

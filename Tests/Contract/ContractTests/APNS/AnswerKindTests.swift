@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import APNS
+import Contract
 import Testing
 
 /// What answers count as, for every status, id and body.

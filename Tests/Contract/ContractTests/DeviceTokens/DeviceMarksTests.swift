@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import DeviceTokens
 import Testing
 
 /// What a batch publishes about a device.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import DeviceTokens
 import Testing
 
 /// What is told of a device that is not any more whose it was.

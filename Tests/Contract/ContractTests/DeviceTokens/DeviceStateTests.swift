@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import DeviceTokens
 import FeedbackDecisions
 import Random
 import Testing

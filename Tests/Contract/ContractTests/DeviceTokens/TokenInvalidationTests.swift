@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import APNS
-import DeviceTokens
+import Contract
 import Testing
 
 @Suite struct TokenInvalidationTests {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
+import Contract
 import Testing
 
 @Suite("Text that identifies something is compared by its bytes")

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
 import JSON
-import Schedule
 import Testing
 
 @testable import Records

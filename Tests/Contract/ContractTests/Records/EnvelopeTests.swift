@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import APNS
 import Contract
 import Random
 import Records

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
 import Contract
 import Glibc
-import Identity
 import JSON
 import TestSupport
 import Testing

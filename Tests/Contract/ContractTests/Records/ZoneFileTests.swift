@@ -5,7 +5,7 @@ import Records
 import TestSupport
 import Testing
 
-@testable import Schedule
+@testable import Contract
 
 /// The time zone database of this system.
 @Suite struct ZoneFileTests {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import Contract
 import Glibc
-import Identity
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Store
 import TestSupport

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
-import Contract
 import HTTPClient
 import JSON
 import Records
@@ -8,7 +6,7 @@ import ServiceKit
 import Telemetry
 import Testing
 
-@testable import Diagnosis
+@testable import Contract
 @testable import OperatorCommand
 
 private let token = String(repeating: "Ab", count: 32)

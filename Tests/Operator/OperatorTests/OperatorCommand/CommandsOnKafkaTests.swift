@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
 import CommandKit
 import Contract
-import Diagnosis
 import EmbeddedKafka
 import EventLoop
 import Glibc

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Settings
 import Store

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
 import CommandKit
 import Contract
-import DeviceTokens
-import Diagnosis
 import EmbeddedKafka
 import JSON
 import Kafka

@@ -3,7 +3,6 @@ import CommandKit
 import Contract
 import EventLoop
 import Glibc
-import Identity
 import Kafka
 import ServiceKit
 import TestSupport

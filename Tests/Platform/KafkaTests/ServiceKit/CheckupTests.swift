@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Diagnosis
+import Contract
 import JSON
 import Settings
 import Synchronization

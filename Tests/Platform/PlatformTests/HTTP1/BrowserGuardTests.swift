@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Identity
+import Contract
 import Testing
 
 @testable import HTTP1

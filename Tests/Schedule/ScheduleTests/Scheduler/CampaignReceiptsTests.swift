@@ -3,7 +3,6 @@ import Contract
 import EmbeddedKafka
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Synchronization
 import TestSupport

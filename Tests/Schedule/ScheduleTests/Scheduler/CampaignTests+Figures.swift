@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Identity
 import Records
-import Schedule
 import Telemetry
 import Testing
 

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
 import Contract
-import Identity
 import Records
-import Schedule
 import Testing
 
 @testable import Scheduler

@@ -4,7 +4,6 @@ import EventLoop
 import Glibc
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Store
 import Telemetry

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
 import Contract
-import DeviceTokens
 import EventLoop
 import Glibc
-import Identity
 import JSON
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Store
 import Telemetry

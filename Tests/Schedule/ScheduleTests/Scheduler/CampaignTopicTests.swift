@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
 import EventLoop
 import Glibc
 import JSON
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Store
 import TestSupport

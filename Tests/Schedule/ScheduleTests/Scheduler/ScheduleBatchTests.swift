@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Identity
 import Records
-import Schedule
 import Store
 import Testing
 

@@ -2,10 +2,8 @@
 import Contract
 import EventLoop
 import Glibc
-import Identity
 import Kafka
 import Records
-import Schedule
 import ServiceKit
 import Store
 import TestSupport

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Diagnosis
 import EventLoop
-import Identity
 import Kafka
-import Schedule
 import ScheduleDecisions
 import ServiceKit
 import Store

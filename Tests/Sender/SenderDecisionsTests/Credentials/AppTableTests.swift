@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
-import Credentials
 import Testing
 
 /// The table that finds an app's credential for each push.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Diagnosis
+import Contract
 import Testing
 
 /// When an operator is told that a certificate ends.

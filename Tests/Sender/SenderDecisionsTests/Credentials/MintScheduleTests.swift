@@ -3,7 +3,7 @@
 import Random
 import Testing
 
-@testable import Credentials
+@testable import Contract
 @testable import SenderDecisions
 @testable import SignerDecisions
 

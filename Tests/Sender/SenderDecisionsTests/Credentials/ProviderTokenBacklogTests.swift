@@ -2,7 +2,7 @@
 
 import Testing
 
-@testable import Credentials
+@testable import Contract
 @testable import SenderDecisions
 
 /// Provider tokens that a loop applies some at a time.

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import APNS
-import Contract
 import Glibc
 import Random
 import Testing
 
-@testable import Credentials
+@testable import Contract
 @testable import SenderDecisions
 
 @Suite struct ProviderTokenBookTests {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import APNS
-import Credentials
+import Contract
 import Random
 import SenderDecisions
 

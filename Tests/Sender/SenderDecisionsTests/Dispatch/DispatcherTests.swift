@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Testing
 
 @testable import ConsumerGroup
 @testable import Contract
-@testable import Credentials
 @testable import SenderDecisions
 
 /// Events in, actions out: the way of a push without a socket, a clock or Kafka.

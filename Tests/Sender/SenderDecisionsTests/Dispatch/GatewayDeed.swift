@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 
 /// What a gateway does to a connection or a push.
 enum GatewayDeed: Sendable, Equatable {

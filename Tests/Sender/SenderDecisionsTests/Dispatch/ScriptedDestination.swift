@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import ConsumerGroup
 import Contract
-import Credentials
 import SenderDecisions
 
 /// One destination of the shipped `Dispatcher` in virtual time: an endless backlog of several apps on one partition,

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Contract
-import DeviceTokens
 import SenderDecisions
 
 /// What senders hear on topics of control.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
+import Contract
 
 /// A push as a gateway of a `ScriptedLoop` gets it.
 struct ScriptedRequest: Sendable {

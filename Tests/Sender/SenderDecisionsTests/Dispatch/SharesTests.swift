@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
-import Contract
 import Testing
 
 @testable import ConsumerGroup
-@testable import Credentials
+@testable import Contract
 @testable import SenderDecisions
 
 /// What a destination may hold of a loop's slots.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import APNS
 import Bytes
-import DeviceTokens
+import Contract
 import EventLoop
 import ServiceKit
 import Synchronization
