@@ -166,9 +166,8 @@ let c: [Target] = [
 let shared: KeyValuePairs = [
   "Contract": """
     values    Contract
-    shell     JSON               Bytes CSimdjson Contract
-    shell     Records            Bytes JSON Contract Telemetry CSimdjson
-    tests     Contract           Contract Random FeedbackDecisions Bytes JSON Records TestSupport Waiting
+    shell     Records            Bytes CSimdjson Contract Telemetry
+    tests     Contract           Contract Random FeedbackDecisions Bytes Records TestSupport Waiting
   """,
   "Platform": """
     values    Random
@@ -188,15 +187,15 @@ let shared: KeyValuePairs = [
     shell     HTTPClient         CCurl HTTP1
     shell     Kafka              Contract EventLoop Telemetry CRdKafka CLinux
     shell     Store              Contract CSQLite CPostgres EventLoop
-    outer     ServiceKit         Settings Telemetry Bytes EventLoop Kafka Records Signing Contract ConsumerGroup JSON
+    outer     ServiceKit         Settings Telemetry Bytes EventLoop Kafka Records Signing Contract ConsumerGroup
                                  HTTPServer CBuild
-    service   CommandKit         Contract EventLoop JSON Kafka Signing
+    service   CommandKit         Contract EventLoop Records Kafka Signing
     tests     Store              Contract Bytes EventLoop Store TestSupport Random
     tests     Platform           Random TestSupport ConsumerGroup Contract IngestDecisions Waiting Settings Telemetry
                                  HTTP1 HTTP2Engine Bytes EventLoop TLS Signing HTTP2 HTTP2Server HTTPServer HTTPClient
                                  PEMFiles
-    tests     Kafka              EventLoop Kafka EmbeddedKafka Contract TestSupport ServiceKit Settings Telemetry JSON
-                                 HTTPClient Bytes Random ConsumerGroup CommandKit
+    tests     Kafka              EventLoop Kafka EmbeddedKafka Contract TestSupport ServiceKit Settings Telemetry
+                                 Records HTTPClient Bytes Random ConsumerGroup CommandKit
   """,
 ]
 
@@ -206,85 +205,85 @@ let flats: KeyValuePairs = [
     values    IngestDecisions
     service   Ingest             Contract EventLoop Kafka Records ConsumerGroup IngestDecisions
     program   martlet-ingest     Ingest ServiceKit EventLoop
-    tests     Ingest             Ingest ServiceKit Telemetry Random Contract Kafka JSON Records EventLoop TestSupport
+    tests     Ingest             Ingest ServiceKit Telemetry Random Contract Kafka Records EventLoop TestSupport
                                  EmbeddedKafka
   """,
   "Sender": """
     values    SenderDecisions    Random ConsumerGroup Contract Waiting Telemetry
-    service   Sender             Contract EventLoop Kafka JSON Records TLS HTTP1 HTTP2 HTTP2Engine ConsumerGroup
+    service   Sender             Contract EventLoop Kafka Records TLS HTTP1 HTTP2 HTTP2Engine ConsumerGroup
                                  SenderDecisions Waiting
     program   martlet-sender     Sender ServiceKit
     tests     SenderDecisions    Random TestSupport ConsumerGroup Contract SenderDecisions SignerDecisions Waiting
-    tests     Sender             Sender Contract Faults Kafka JSON Records TLS HTTP1 HTTP2 HTTP2Server Bytes EventLoop
+    tests     Sender             Sender Contract Faults Kafka Records TLS HTTP1 HTTP2 HTTP2Server Bytes EventLoop
                                  Settings TestSupport GatewaySimulator ServiceKit EmbeddedKafka Signing Telemetry
                                  OperatorCommand HTTPClient Signer ConsumerGroup SenderDecisions
   """,
   "Signer": """
     values    SignerDecisions    Contract
-    service   Signer             Contract EventLoop Kafka JSON Records Signing SignerDecisions ConsumerGroup
+    service   Signer             Contract EventLoop Kafka Records Signing SignerDecisions ConsumerGroup
     program   martlet-signer     Signer ServiceKit
-    tests     Signer             Signer ServiceKit Telemetry Contract Kafka JSON Records Signing Bytes EventLoop
-                                 Settings TestSupport EmbeddedKafka SignerDecisions
+    tests     Signer             Signer ServiceKit Telemetry Contract Kafka Records Signing Bytes EventLoop Settings
+                                 TestSupport EmbeddedKafka SignerDecisions
   """,
   "Feedback": """
     values    FeedbackDecisions
-    service   Feedback           Contract EventLoop FeedbackDecisions Kafka JSON Records Store ConsumerGroup Waiting
+    service   Feedback           Contract EventLoop FeedbackDecisions Kafka Records Store ConsumerGroup Waiting
     program   martlet-feedback   Feedback ServiceKit EventLoop
-    tests     Feedback           Contract Feedback ServiceKit Telemetry Random Kafka JSON Records Store EventLoop
-                                 Settings TestSupport EmbeddedKafka
+    tests     Feedback           Contract Feedback ServiceKit Telemetry Random Kafka Records Store EventLoop Settings
+                                 TestSupport EmbeddedKafka
   """,
   "API": """
     values    Access             Contract
-    shell     Compatibility      JSON Contract
-    service   API                Access Contract EventLoop HTTP1 Kafka JSON Records Signing Store HTTPServer TLS
+    shell     Compatibility      Records Contract
+    service   API                Access Contract EventLoop HTTP1 Kafka Records Signing Store HTTPServer TLS
                                  Compatibility Waiting
     program   martlet-api        API ServiceKit
-    tests     API                Contract Access Random Compatibility JSON Records API EmbeddedKafka ServiceKit Kafka
-                                 Signing Store HTTPClient TLS EventLoop Bytes Settings Telemetry TestSupport
+    tests     API                Contract Access Random Compatibility Records API EmbeddedKafka ServiceKit Kafka Signing
+                                 Store HTTPClient TLS EventLoop Bytes Settings Telemetry TestSupport
   """,
   "Webhooks": """
     values    Webhooks           Contract Telemetry ConsumerGroup Waiting
-    service   WebhookDelivery    Webhooks Contract EventLoop Kafka JSON Records Signing HTTPClient TLS ConsumerGroup
+    service   WebhookDelivery    Webhooks Contract EventLoop Kafka Records Signing HTTPClient TLS ConsumerGroup
     program   martlet-webhooks   WebhookDelivery ServiceKit
-    tests     Webhooks           Contract Webhooks ConsumerGroup WebhookDelivery ServiceKit Telemetry Kafka JSON Bytes
-                                 EventLoop Signing TestSupport
+    tests     Webhooks           Contract Webhooks ConsumerGroup WebhookDelivery ServiceKit Telemetry Kafka Records
+                                 Bytes EventLoop Signing TestSupport
   """,
   "Schedule": """
     values    ScheduleDecisions  Contract
-    service   Scheduler          Contract ScheduleDecisions EventLoop Kafka Records Store ConsumerGroup JSON Waiting
+    service   Scheduler          Contract ScheduleDecisions EventLoop Kafka Records Store ConsumerGroup Waiting
     program   martlet-scheduler  Scheduler ServiceKit
     tests     Schedule           Contract Random ScheduleDecisions Waiting Ingest Scheduler ServiceKit Telemetry Kafka
-                                 Records EventLoop TestSupport Store JSON Bytes ConsumerGroup EmbeddedKafka
+                                 Records EventLoop TestSupport Store Bytes ConsumerGroup EmbeddedKafka
   """,
   "Operator": """
     values    TokenFiles         Contract
     files     ConsoleFiles       console.html console.css console.js
-    service   OperatorCommand    CommandKit Contract EventLoop Kafka JSON Records HTTPClient HTTPServer Store TLS
-                                 TokenFiles ConsoleFiles
+    service   OperatorCommand    CommandKit Contract EventLoop Kafka Records HTTPClient HTTPServer Store TLS TokenFiles
+                                 ConsoleFiles
     program   martlet            OperatorCommand
     scripted  Operator           Random TokenFiles SystemTestSupport TestSupport Contract CommandKit OperatorCommand
-                                 Signing Kafka EventLoop GatewaySimulator HTTPClient ServiceKit JSON Records Bytes
-                                 Settings Telemetry Store EmbeddedKafka
+                                 Signing Kafka EventLoop GatewaySimulator HTTPClient ServiceKit Records Bytes Settings
+                                 Telemetry Store EmbeddedKafka
   """,
   "Demo": """
     values    BrokerCore         Contract Random
     outer     Broker             BrokerCore Bytes EventLoop CLinux
     outer     EmbeddedKafka      Broker BrokerCore Contract Kafka
-    service   LabCommand         CommandKit EmbeddedKafka BrokerCore Contract Random EventLoop Kafka JSON Records
-                                 Signing Store HTTPClient HTTPServer
+    service   LabCommand         CommandKit EmbeddedKafka BrokerCore Contract Random EventLoop Kafka Records Signing
+                                 Store HTTPClient HTTPServer
     program   martlet-lab        LabCommand
     tests     Demo               BrokerCore Contract Broker EventLoop Kafka EmbeddedKafka TestSupport LabCommand
-                                 CommandKit OperatorCommand Signing HTTPClient HTTPServer ServiceKit TLS JSON Records
-                                 Bytes Settings Telemetry
+                                 CommandKit OperatorCommand Signing HTTPClient HTTPServer ServiceKit TLS Records Bytes
+                                 Settings Telemetry
   """,
   "Simulator": """
     values    GatewayModel       Contract Settings
     values    Faults             Contract Random Settings
     outer     HTTP2Server        Bytes EventLoop TLS HTTP2 HTTP2Engine CNghttp2
-    service   GatewaySimulator   Contract GatewayModel Faults Random EventLoop JSON TLS HTTP2 HTTP2Server HTTPServer
+    service   GatewaySimulator   Contract GatewayModel Faults Random EventLoop Records TLS HTTP2 HTTP2Server HTTPServer
                                  Signing
     program   apns-simulator     GatewaySimulator ServiceKit
-    tests     Simulator          Contract Faults Random GatewayModel GatewaySimulator JSON TLS HTTP2 HTTP2Server
+    tests     Simulator          Contract Faults Random GatewayModel GatewaySimulator Records TLS HTTP2 HTTP2Server
                                  HTTPClient Signing Bytes EventLoop ServiceKit Settings TestSupport Waiting
   """,
 ]
@@ -303,22 +302,22 @@ let rooms: KeyValuePairs = [
     tests     Simulation         Random Simulation TestSupport SenderDecisions Contract SignerDecisions
   """,
   "Tests/Chaos": """
-    outer     ChaosSuite         Contract Random Bytes EventLoop Kafka JSON Records Store Settings Telemetry ServiceKit
+    outer     ChaosSuite         Contract Random Bytes EventLoop Kafka Records Store Settings Telemetry ServiceKit
                                  LabCommand HTTPClient ConsumerGroup Feedback Scheduler
     program   martlet-chaos      ChaosSuite ServiceKit
-    tests     Chaos              ChaosSuite LabCommand Contract JSON Kafka Records SystemTestSupport TestSupport
+    tests     Chaos              ChaosSuite LabCommand Contract Records Kafka SystemTestSupport TestSupport
                                  ConsumerGroup
   """,
   "Tests/System": """
-    scripted  System             API Bytes Contract EmbeddedKafka EventLoop Feedback HTTPClient JSON Kafka LabCommand
+    scripted  System             API Bytes Contract EmbeddedKafka EventLoop Feedback HTTPClient Records Kafka LabCommand
                                  OperatorCommand SenderDecisions ServiceKit Signer Signing SystemTestSupport TestSupport
-                                 HTTP2 Random HTTP2Engine WebhookDelivery Records Store Telemetry
+                                 HTTP2 Random HTTP2Engine WebhookDelivery Store Telemetry
     scripted  Deploy             API Ingest Signer Sender Feedback WebhookDelivery Scheduler GatewaySimulator
-                                 OperatorCommand LabCommand ServiceKit Settings Telemetry Contract Kafka EventLoop JSON
-                                 Bytes TestSupport SystemTestSupport SenderDecisions
+                                 OperatorCommand LabCommand ServiceKit Settings Telemetry Contract Kafka EventLoop
+                                 Records Bytes TestSupport SystemTestSupport SenderDecisions
   """,
   "Tests/Tidy": """
-    tests     Tidy               JSON
+    tests     Tidy               Records
   """,
   "benchmarks/tools": """
     program   http2-benchmark    EventLoop TLS HTTP2 CLinux HTTP2Engine
@@ -330,7 +329,7 @@ let rooms: KeyValuePairs = [
 
 /// What the fuzz targets parse with.
 let fuzzed = """
-  Contract ConsumerGroup SenderDecisions Random Faults GatewayModel Settings Telemetry Bytes JSON Compatibility Records
+  Contract ConsumerGroup SenderDecisions Random Faults GatewayModel Settings Telemetry Bytes Records Compatibility
   EventLoop HTTP1 HTTP2 HTTPServer TLS Kafka Signing ServiceKit Ingest Sender Signer Feedback WebhookDelivery Webhooks
   GatewaySimulator HTTP2Server CommandKit OperatorCommand LabCommand EmbeddedKafka BrokerCore TokenFiles PEMFiles
   Scheduler Store ScheduleDecisions SignerDecisions

@@ -2,7 +2,7 @@
 import Access
 import Bytes
 import Contract
-import JSON
+import Records
 import Telemetry
 
 /// The file of API keys: a JSON array of objects with `name`, `sha256` (64 hex digits), `apps`, and optionally `read`,

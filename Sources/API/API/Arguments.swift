@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
-import JSON
+import Records
 
 /// Reads the arguments of several resources, from the path, the query and the body.
 enum Arguments {

@@ -4,7 +4,6 @@ import Bytes
 import Contract
 import EventLoop
 import HTTPServer
-import JSON
 import Kafka
 import Records
 import ServiceKit

@@ -3,7 +3,6 @@ import Bytes
 import Contract
 import EventLoop
 import HTTPServer
-import JSON
 import Records
 import Store
 

@@ -4,7 +4,7 @@ import Bytes
 import Compatibility
 import Contract
 import HTTPServer
-import JSON
+import Records
 import ServiceKit
 
 /// gorush's `POST /api/push`: turns its notifications into requests of Martlet, and answers once Kafka has them.

@@ -3,7 +3,6 @@ import Access
 import Bytes
 import Contract
 import EventLoop
-import JSON
 import Kafka
 import Records
 import ServiceKit

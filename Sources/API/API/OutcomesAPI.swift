@@ -3,7 +3,6 @@ import Access
 import Contract
 import EventLoop
 import HTTPServer
-import JSON
 import Records
 import Settings
 import Store

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTPServer
-import JSON
+import Records
 
 /// The reason why a request is refused, as in RFC 9457.
 struct Problem: Error, Equatable {

@@ -3,7 +3,7 @@ import Access
 import Bytes
 import Contract
 import HTTPServer
-import JSON
+import Records
 
 /// A body of requests in progress: the bytes received, and the verdicts so far.
 final class Submission {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
+import Records
 
 /// A JSON object, read as Go programs read it into a struct: member names in any case, the last of repeated names,
 /// null as absent, and unknown members ignored.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Contract
-internal import JSON
 internal import Telemetry
 
 /// Campaigns by each device's local clock.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Contract
-public import JSON
 internal import Telemetry
 
 /// A campaign: a request to every device of an audience. Its record on `push.schedule` has its `CampaignKey` as key,

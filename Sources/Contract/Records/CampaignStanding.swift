@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Contract
-public import JSON
 internal import Telemetry
 
 /// The status of a campaign, for people and programs.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
-public import JSON
 
 /// The value of a record of `push.controls`.
 public enum ControlRecord {

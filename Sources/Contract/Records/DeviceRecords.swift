@@ -3,7 +3,6 @@
 public import Bytes
 public import Contract
 internal import Glibc
-public import JSON
 
 extension DeviceKey {
   init(_ fields: RecordFields) throws(RecordError) {

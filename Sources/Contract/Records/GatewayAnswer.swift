@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Contract
-public import JSON
 
 /// The content of an answer, or of the debug data of a GOAWAY frame.
 public struct GatewayAnswer: Equatable, Sendable {

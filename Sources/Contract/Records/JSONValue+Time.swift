@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Contract
-public import JSON
 
 extension JSONValue {
   /// The number as a time in milliseconds since the epoch (`OutsideTime`); nil for anything else.

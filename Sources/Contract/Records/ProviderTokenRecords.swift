@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 public import Contract
-public import JSON
 
 /// A record of `push.provider-tokens`: the current provider token of one credential. A bearer secret.
 public struct ProviderTokenRecord: Equatable, Sendable {

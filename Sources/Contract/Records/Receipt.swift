@@ -2,7 +2,6 @@
 
 public import Contract
 import Glibc
-public import JSON
 
 /// A receipt as its readers see it: one line of a record of `push.receipts`.
 public struct Receipt: Equatable, Sendable {

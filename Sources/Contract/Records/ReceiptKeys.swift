@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Contract
-public import JSON
 
 /// The keys by which a stored receipt is found. The rest of its line is only checked.
 public struct ReceiptKeys: Equatable, Sendable {

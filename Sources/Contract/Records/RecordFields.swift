@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Contract
-internal import JSON
 
 /// The fault in a record of a topic: the record's kind, the field and the problem.
 public struct RecordError: Error, Equatable, Sendable, CustomStringConvertible {

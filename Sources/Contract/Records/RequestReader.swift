@@ -4,7 +4,6 @@ internal import Bytes
 internal import CSimdjson
 public import Contract
 internal import Glibc
-internal import JSON
 internal import Telemetry
 
 /// Reads the records of `push.requests`: one pass of the JSON parser per record, then the rules of each field. Reuses

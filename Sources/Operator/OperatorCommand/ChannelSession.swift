@@ -2,7 +2,6 @@
 import CommandKit
 import Contract
 import HTTPClient
-import JSON
 import Records
 import ServiceKit
 import Settings

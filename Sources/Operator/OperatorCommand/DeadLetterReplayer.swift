@@ -2,8 +2,8 @@
 import CommandKit
 import Contract
 import EventLoop
-import JSON
 import Kafka
+import Records
 import ServiceKit
 
 struct ReplayResult: Equatable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import CommandKit
 import Contract
-import JSON
 import Kafka
+import Records
 import ServiceKit
 
 /// Reads the dead letters from the start of the topic to its end at creation of this value, without a consumer group.

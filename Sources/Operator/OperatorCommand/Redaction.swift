@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import JSON
+import Records
 import Telemetry
 
 /// Removes secrets from text for people, byte by byte, because a topic may have millions of records.

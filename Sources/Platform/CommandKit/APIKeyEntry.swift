@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-public import JSON
+public import Records
 public import ServiceKit
 import Signing
 import Telemetry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
-public import JSON
+public import Records
 import Telemetry
 
 /// Findings as JSON objects, for `martlet doctor` and other programs.

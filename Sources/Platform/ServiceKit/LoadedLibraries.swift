@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import JSON
+import Records
 
 /// The C libraries that this process has loaded, with the versions that they give of themselves: a fix of the system's
 /// is in use when its number is here.

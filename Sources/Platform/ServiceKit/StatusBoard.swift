@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-public import JSON
+public import Records
 import Synchronization
 
 /// When one thread last began a turn. It alone writes.

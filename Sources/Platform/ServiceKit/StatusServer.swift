@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import HTTPServer
-import JSON
+import Records
 public import Settings
 import Telemetry
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
 import Records
 
 /// The campaigns' part of `push.controls`: pauses, cancellations, and the paces of their requests. Any client may have

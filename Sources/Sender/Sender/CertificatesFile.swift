@@ -2,7 +2,7 @@
 import Bytes
 public import Contract
 public import EventLoop
-import JSON
+import Records
 import SenderDecisions
 public import TLS
 import Telemetry

@@ -4,7 +4,6 @@ import EventLoop
 import Glibc
 import HTTP1
 import HTTP2
-import JSON
 import Records
 import SenderDecisions
 import ServiceKit

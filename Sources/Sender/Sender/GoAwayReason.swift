@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
 import Records
 
 /// What a GOAWAY frame says in its debug data: JSON like an error's body, or text, or nothing.

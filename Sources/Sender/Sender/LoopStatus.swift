@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import JSON
 import Kafka
+import Records
 import SenderDecisions
 import ServiceKit
 import Telemetry

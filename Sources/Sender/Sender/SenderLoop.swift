@@ -3,7 +3,6 @@ import ConsumerGroup
 import Contract
 import EventLoop
 import HTTP2
-import JSON
 import Kafka
 import Records
 import SenderDecisions

@@ -5,7 +5,7 @@ import Faults
 import GatewayModel
 import Glibc
 import HTTPServer
-import JSON
+import Records
 import ServiceKit
 import Settings
 

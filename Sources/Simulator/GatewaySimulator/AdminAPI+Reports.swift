@@ -4,7 +4,7 @@ import Contract
 import EventLoop
 import GatewayModel
 import HTTPServer
-import JSON
+import Records
 import ServiceKit
 import Synchronization
 

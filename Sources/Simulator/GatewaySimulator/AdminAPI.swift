@@ -5,7 +5,7 @@ import EventLoop
 import GatewayModel
 import Glibc
 import HTTPServer
-import JSON
+import Records
 import ServiceKit
 import Synchronization
 import Telemetry

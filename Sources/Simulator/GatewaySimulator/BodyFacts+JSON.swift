@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import GatewayModel
-import JSON
+import Records
 
 extension BodyFacts {
   /// Parses a body; all defaults if it is not JSON or was not kept.

@@ -3,7 +3,7 @@ import Bytes
 import GatewayModel
 import Glibc
 import HTTP2
-import JSON
+import Records
 import ServiceKit
 import Synchronization
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Faults
 import HTTPServer
-import JSON
+import Records
 
 /// The routes of the admin API for faults.
 enum FaultRoutes {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Faults
-public import JSON
+public import Records
 
 extension FaultScript {
   /// Reads `{"seed": 1, "rules": […]}` or just the list of rules.

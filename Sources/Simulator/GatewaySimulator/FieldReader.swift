@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
+import Records
 
 /// An error in a list of keys or tokens, and its position.
 public struct GatewayFileError: Error, Sendable, Equatable, CustomStringConvertible {

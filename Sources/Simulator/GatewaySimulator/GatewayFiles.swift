@@ -2,7 +2,7 @@
 import Bytes
 import Contract
 public import GatewayModel
-public import JSON
+public import Records
 import Signing
 import TLS
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import JSON
+public import Records
 
 /// The `iat` claim of a provider token: its issue time.
 public enum IssueTime {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
+import Records
 
 /// Checks that a body has the members that its push type needs, for `json-check` strict.
 ///

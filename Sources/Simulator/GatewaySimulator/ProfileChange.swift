@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Faults
 import GatewayModel
-import JSON
+import Records
 
 /// The validated fields of `PUT /profile`: behaviours, the latency, the service state and the name of a profile.
 struct ProfileChange {

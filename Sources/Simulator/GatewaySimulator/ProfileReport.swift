@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Faults
-import JSON
+import Records
 
 /// The profiles as text, for `--profiles`, the documentation and the admin API.
 public enum ProfileReport {

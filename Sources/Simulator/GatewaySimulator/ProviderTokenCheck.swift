@@ -2,7 +2,7 @@
 public import Contract
 public import GatewayModel
 import HTTP2Server
-import JSON
+import Records
 public import Signing
 import Synchronization
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import GatewayModel
-import JSON
+import Records
 import Signing
 
 /// The response to a channel management request.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
 public import GatewayModel
-import JSON
+import Records
 
 /// The facts about a connection that are needed to check its requests.
 public struct ConnectionAccess {

@@ -4,7 +4,7 @@ public import Contract
 import GatewayModel
 import HTTP2
 import HTTP2Server
-import JSON
+import Records
 import Synchronization
 
 /// The requests that one loop has received, for the report. Bounded: requests beyond the limit are only counted, and

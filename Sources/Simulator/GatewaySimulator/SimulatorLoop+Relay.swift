@@ -3,7 +3,7 @@ import Contract
 import GatewayModel
 import HTTP2
 import HTTP2Server
-import JSON
+import Records
 import ServiceKit
 
 /// Relays to a real gateway: the client gets its responses, and both gateways are compared.

@@ -6,7 +6,7 @@ import Faults
 import GatewayModel
 import Glibc
 import HTTPServer
-import JSON
+import Records
 public import ServiceKit
 public import Settings
 import TLS

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import EventLoop
-import JSON
+import Records
 import ServiceKit
 import Telemetry
 import TestSupport

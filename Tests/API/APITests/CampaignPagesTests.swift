@@ -2,7 +2,6 @@
 import Bytes
 import Contract
 import EventLoop
-import JSON
 import Records
 import Store
 import Synchronization

@@ -3,7 +3,6 @@ import Bytes
 import Contract
 import EmbeddedKafka
 import EventLoop
-import JSON
 import Kafka
 import Records
 import Store

@@ -2,7 +2,6 @@
 import Contract
 import EmbeddedKafka
 import HTTPClient
-import JSON
 import Kafka
 import Records
 import Store

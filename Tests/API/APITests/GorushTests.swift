@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import HTTPClient
-import JSON
+import Records
 import TestSupport
 import Testing
 

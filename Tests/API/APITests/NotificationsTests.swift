@@ -2,7 +2,6 @@
 import EmbeddedKafka
 import EventLoop
 import HTTPClient
-import JSON
 import Kafka
 import Records
 import ServiceKit

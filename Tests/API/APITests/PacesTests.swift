@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import JSON
 import Records
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@
 import Bytes
 import Glibc
 import HTTPClient
-import JSON
+import Records
 import ServiceKit
 import Signing
 import TLS

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EmbeddedKafka
-import JSON
 import Records
 import Store
 import Telemetry

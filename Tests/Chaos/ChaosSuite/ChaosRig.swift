@@ -4,10 +4,10 @@ import Contract
 import EventLoop
 import Glibc
 import HTTPClient
-import JSON
 import Kafka
 import LabCommand
 import Random
+import Records
 import ServiceKit
 
 /// A pipeline of real processes under load, the faults for it, and all that observes it.

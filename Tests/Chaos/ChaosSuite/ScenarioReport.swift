@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
+import Records
 
 /// The result of one scenario.
 struct ScenarioReport {

@@ -3,9 +3,9 @@ import Bytes
 import Contract
 import EventLoop
 import Glibc
-import JSON
 import Kafka
 import LabCommand
+import Records
 import ServiceKit
 
 /// The environment of a scenario: its folder, topics, requests, and the processes' options.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import JSON
 import LabCommand
 import Random
+import Records
 import Store
 
 /// All faults, in sequence and overlapping, in an order chosen by the seed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import JSON
 import LabCommand
+import Records
 
 /// A gateway that becomes unavailable.
 extension Scenario {

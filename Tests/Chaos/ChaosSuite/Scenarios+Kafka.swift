@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Glibc
-import JSON
 import LabCommand
 import Random
+import Records
 
 /// Brokers that stop, lose leadership, or return errors; groups that never become stable.
 extension Scenario {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import JSON
 import LabCommand
+import Records
 import ServiceKit
 
 /// A gateway that rejects everything, or does not respond at all, for a while.

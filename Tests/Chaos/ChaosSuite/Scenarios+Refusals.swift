@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-import JSON
 import LabCommand
 import Random
+import Records
 import ServiceKit
 
 /// A gateway that ends every connection in the same way, and one that rejects one app of a credential.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
 import LabCommand
+import Records
 import ServiceKit
 
 /// Rights on Kafka that are revoked while everything is running.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import EventLoop
-import JSON
 import LabCommand
 import Random
+import Records
 
 /// Scheduled requests, while the processes that keep and send them die.
 extension Scenario {

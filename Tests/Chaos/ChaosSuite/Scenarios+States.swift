@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
 import LabCommand
 import Random
+import Records
 
 /// The newest state wins, whatever happens.
 extension Scenario {

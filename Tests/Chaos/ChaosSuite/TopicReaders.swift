@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
 import Kafka
 import Records
 import ServiceKit

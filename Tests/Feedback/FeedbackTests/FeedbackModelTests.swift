@@ -2,7 +2,6 @@
 import Contract
 import EventLoop
 import Glibc
-import JSON
 import Kafka
 import Random
 import Records

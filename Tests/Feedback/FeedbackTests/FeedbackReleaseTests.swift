@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import JSON
 import Kafka
 import Records
 import Store

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EmbeddedKafka
-import HTTPServer
-import JSON
 import Kafka
+import Records
 
 @testable import HTTPServer
 @testable import LabCommand

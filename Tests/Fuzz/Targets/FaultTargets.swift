@@ -2,7 +2,7 @@
 import Bytes
 import Contract
 import Faults
-import JSON
+import Records
 
 @testable import GatewaySimulator
 @testable import HTTPServer

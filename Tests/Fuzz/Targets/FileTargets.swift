@@ -2,7 +2,7 @@
 import Bytes
 import Contract
 import Glibc
-import JSON
+import Records
 import Signing
 import TLS
 

@@ -3,7 +3,6 @@ import Bytes
 import Contract
 import HTTP2
 import HTTP2Server
-import JSON
 import Records
 
 @testable import OperatorCommand

@@ -2,7 +2,6 @@
 import Compatibility
 import ConsumerGroup
 import Contract
-import JSON
 import Records
 import SenderDecisions
 import SignerDecisions

@@ -2,7 +2,6 @@
 import Bytes
 import ConsumerGroup
 import Contract
-import JSON
 import Records
 import SenderDecisions
 

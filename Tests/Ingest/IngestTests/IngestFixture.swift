@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Ingest
-import JSON
 import Kafka
 import Records
 import ServiceKit

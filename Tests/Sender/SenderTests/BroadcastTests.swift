@@ -3,7 +3,6 @@ import Contract
 import EventLoop
 import GatewaySimulator
 import HTTPClient
-import JSON
 import Kafka
 import Records
 import ServiceKit

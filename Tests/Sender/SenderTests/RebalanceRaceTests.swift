@@ -2,7 +2,6 @@
 import ConsumerGroup
 import Contract
 import EventLoop
-import JSON
 import Kafka
 import Records
 import TestSupport

@@ -2,7 +2,6 @@
 import Contract
 import EventLoop
 import GatewaySimulator
-import JSON
 import Records
 import SenderDecisions
 import Settings

@@ -4,7 +4,6 @@ import Contract
 import EventLoop
 import GatewaySimulator
 import Glibc
-import JSON
 import Kafka
 import Records
 import SenderDecisions

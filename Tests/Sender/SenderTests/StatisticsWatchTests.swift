@@ -2,8 +2,8 @@
 import Contract
 import EmbeddedKafka
 import EventLoop
-import JSON
 import Kafka
+import Records
 import ServiceKit
 import Telemetry
 import TestSupport

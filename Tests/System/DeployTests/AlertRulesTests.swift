@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Glibc
-import JSON
+import Records
 import SystemTestSupport
 import Telemetry
 import TestSupport

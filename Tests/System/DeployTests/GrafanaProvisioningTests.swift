@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
+import Records
 import Testing
 
 /// What Grafana of compose.yaml is told at its start.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
+import Records
 
 /// A container of Compose or Kubernetes that runs one of our programs.
 struct ManifestContainer {

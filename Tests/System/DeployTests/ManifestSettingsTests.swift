@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import GatewaySimulator
-import JSON
 import Kafka
 import LabCommand
 import OperatorCommand
+import Records
 import ServiceKit
 import Settings
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
+import Records
 
 /// The rules that a pod of deploy/kubernetes keeps: those of Kubernetes' Pod Security Standard "restricted", and ours: a
 /// read-only root file system, bounds for processor and memory, and no token for Kubernetes' own API.

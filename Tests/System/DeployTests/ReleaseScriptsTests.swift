@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-import JSON
 import LabCommand
 import OperatorCommand
+import Records
 import ServiceKit
 import Settings
 import SystemTestSupport

@@ -2,7 +2,7 @@
 import Contract
 import EventLoop
 import Glibc
-import JSON
+import Records
 import SystemTestSupport
 import TestSupport
 import Testing

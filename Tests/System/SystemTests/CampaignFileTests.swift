@@ -3,8 +3,8 @@ import Bytes
 import Contract
 import EventLoop
 import Glibc
-import JSON
 import Kafka
+import Records
 import SystemTestSupport
 import TestSupport
 import Testing

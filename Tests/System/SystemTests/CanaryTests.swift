@@ -2,8 +2,8 @@
 import Contract
 import EventLoop
 import HTTPClient
-import JSON
 import Kafka
+import Records
 import SystemTestSupport
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
 import LabCommand
+import Records
 import SystemTestSupport
 import TestSupport
 import Testing

@@ -5,8 +5,8 @@ import Contract
 import EventLoop
 import Feedback
 import HTTPClient
-import JSON
 import Kafka
+import Records
 import Signing
 import SystemTestSupport
 import Telemetry

@@ -4,8 +4,8 @@ import Bytes
 import Contract
 import EventLoop
 import HTTPClient
-import JSON
 import Kafka
+import Records
 import Signing
 import SystemTestSupport
 import TestSupport

@@ -3,7 +3,7 @@ import Contract
 import EventLoop
 import Glibc
 import HTTPClient
-import JSON
+import Records
 import SystemTestSupport
 import TestSupport
 import Testing

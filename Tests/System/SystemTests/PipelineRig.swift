@@ -4,9 +4,9 @@ import Contract
 import EventLoop
 import Glibc
 import HTTPClient
-import JSON
 import Kafka
 import LabCommand
+import Records
 import ServiceKit
 import Signer
 import SystemTestSupport

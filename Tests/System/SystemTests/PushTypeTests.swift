@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import HTTPClient
-import JSON
 import Kafka
+import Records
 import SystemTestSupport
 import TestSupport
 import Testing

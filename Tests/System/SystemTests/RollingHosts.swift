@@ -4,8 +4,8 @@ import Contract
 import EventLoop
 import Glibc
 import HTTPClient
-import JSON
 import Kafka
+import Records
 import SystemTestSupport
 import TestSupport
 import Testing

@@ -2,8 +2,8 @@
 import Bytes
 import Contract
 import EventLoop
-import JSON
 import Kafka
+import Records
 import SenderDecisions
 import SystemTestSupport
 import TestSupport

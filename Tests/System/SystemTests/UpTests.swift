@@ -3,7 +3,7 @@ import Bytes
 import EventLoop
 import Glibc
 import HTTPClient
-import JSON
+import Records
 import ServiceKit
 import SystemTestSupport
 import TestSupport

@@ -2,7 +2,7 @@
 import Bytes
 import Contract
 import EventLoop
-import JSON
+import Records
 import SystemTestSupport
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
+import Records
 
 /// The targets of `Package.swift`, as SwiftPM reads them.
 enum Manifest {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import JSON
+public import Records
 
 public enum GorushAnswer {
   /// - Parameters:

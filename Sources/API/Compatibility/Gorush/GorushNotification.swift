@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import JSON
+public import Records
 
 /// An entry of `notifications` in the body of gorush's `POST /api/push`, as far as iOS is concerned.
 public struct GorushNotification: Sendable {

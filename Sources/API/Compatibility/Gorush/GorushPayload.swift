@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
+import Records
 
 extension GorushNotification {
   /// The body for APNs, with the same members as gorush's.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
-public import JSON
+public import Records
 
 /// Creates Martlet requests from gorush's notifications. What gorush configures in its file is set here.
 public struct GorushTranslator: Sendable {

@@ -2,8 +2,8 @@
 import Contract
 import EmbeddedKafka
 import HTTPServer
-import JSON
 import Kafka
+import Records
 import Telemetry
 
 /// Controls the embedded broker's faults over HTTP, for tests in other processes.

@@ -2,8 +2,8 @@
 import Bytes
 public import Contract
 import EventLoop
-import JSON
 public import Kafka
+import Records
 import ServiceKit
 
 /// Produces lines to the requests topic unchanged, and records their offsets in the ledger.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
 import HTTPClient
-public import JSON
+public import Records
 
 /// A client of the simulator's admin API, for the demo.
 public final class DemoGateway {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
+import Records
 public import Telemetry
 
 /// The demo's result, as a table for people and as JSON for programs.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
-public import JSON
+public import Records
 import Signing
 
 /// The notifications that a request asks for, derived from its text alone by the public rule for `apns-id`s. The demo

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 public import Contract
-import JSON
+import Records
 import Signing
 
 /// A folder with everything that a pipeline on one machine needs to authenticate with the simulator: signing keys, the

@@ -3,8 +3,8 @@ public import Bytes
 import CommandKit
 import EventLoop
 import Glibc
-import JSON
 import Kafka
+import Records
 public import ServiceKit
 import Telemetry
 

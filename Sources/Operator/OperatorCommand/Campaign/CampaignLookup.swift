@@ -3,7 +3,6 @@ import CommandKit
 import Contract
 import EventLoop
 import Glibc
-import JSON
 import Kafka
 import Records
 import ServiceKit

@@ -4,7 +4,6 @@ import CommandKit
 import Contract
 import EventLoop
 import Glibc
-import JSON
 import Kafka
 import Records
 import ServiceKit

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
+import Records
 import Settings
 
 /// The target of a canary's pushes, and their interval: `app,environment,token|channel|user:NAME,every`.

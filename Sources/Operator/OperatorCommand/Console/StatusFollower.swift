@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
-import JSON
+import Records
 import ServiceKit
 import Synchronization
 

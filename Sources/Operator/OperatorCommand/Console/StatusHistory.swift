@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
+import Records
 
 /// The notifications per second that were delivered, and failed, over the last hour: for a chart that starts before the
 /// page is opened.

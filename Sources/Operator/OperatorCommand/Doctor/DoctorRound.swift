@@ -3,7 +3,7 @@ import Bytes
 import Contract
 import EventLoop
 import Glibc
-import JSON
+import Records
 import ServiceKit
 import Telemetry
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CommandKit
 import Contract
-import JSON
 import Records
 import ServiceKit
 import Settings

@@ -2,7 +2,6 @@
 import CommandKit
 import Contract
 import EventLoop
-import JSON
 import Kafka
 import Records
 import ServiceKit

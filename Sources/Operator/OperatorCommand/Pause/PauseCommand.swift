@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
 import Records
 import ServiceKit
 import Settings

@@ -3,7 +3,6 @@ import Bytes
 import CommandKit
 import Contract
 import EventLoop
-import JSON
 import Kafka
 import Records
 import ServiceKit

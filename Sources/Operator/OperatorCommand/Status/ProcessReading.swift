@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTPClient
-import JSON
+import Records
 import Telemetry
 
 struct ProcessReading: Sendable {

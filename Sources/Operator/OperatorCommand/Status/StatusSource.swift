@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import JSON
+import Records
 import ServiceKit
 import Settings
 

@@ -3,7 +3,7 @@ import CommandKit
 import Contract
 import EventLoop
 import Glibc
-import JSON
+import Records
 import ServiceKit
 import Settings
 import Store

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import JSON
+import Records
 import Telemetry
 
 /// Formats a trace for people, and as JSON for programs, without device tokens.

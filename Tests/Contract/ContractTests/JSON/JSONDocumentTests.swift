@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Bytes
-import JSON
 import Random
+import Records
 import Testing
 
 @Suite struct JSONDocumentTests {

@@ -2,7 +2,6 @@
 
 import Bytes
 import Contract
-import JSON
 import Records
 import Testing
 

@@ -2,7 +2,6 @@
 
 import Bytes
 import Contract
-import JSON
 import Random
 import Records
 import Testing

@@ -2,7 +2,6 @@
 import Bytes
 import Contract
 import Glibc
-import JSON
 import TestSupport
 import Testing
 

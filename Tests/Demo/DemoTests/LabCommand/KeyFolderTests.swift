@@ -2,8 +2,8 @@
 import Bytes
 import Contract
 import Glibc
-import JSON
 import LabCommand
+import Records
 import Signing
 import TLS
 import Testing

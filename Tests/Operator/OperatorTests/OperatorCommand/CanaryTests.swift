@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import HTTPClient
-import JSON
 import Records
 import ServiceKit
 import Telemetry

@@ -4,7 +4,6 @@ import Contract
 import EventLoop
 import GatewaySimulator
 import HTTPClient
-import JSON
 import Records
 import ServiceKit
 import Settings

@@ -5,8 +5,8 @@ import Contract
 import EmbeddedKafka
 import EventLoop
 import Glibc
-import JSON
 import Kafka
+import Records
 import ServiceKit
 import TestSupport
 import Testing

@@ -3,7 +3,7 @@ import Bytes
 import CommandKit
 import EventLoop
 import Glibc
-import JSON
+import Records
 import ServiceKit
 import Signing
 import Telemetry

@@ -2,8 +2,8 @@
 import Bytes
 import CommandKit
 import Contract
-import JSON
 import Kafka
+import Records
 import ServiceKit
 import Settings
 import TestSupport

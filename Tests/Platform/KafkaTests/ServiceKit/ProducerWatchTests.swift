@@ -2,8 +2,8 @@
 import EmbeddedKafka
 import EventLoop
 import HTTPClient
-import JSON
 import Kafka
+import Records
 import Settings
 import Telemetry
 import TestSupport

@@ -2,7 +2,6 @@
 import Contract
 import EventLoop
 import Ingest
-import JSON
 import Kafka
 import Records
 import Scheduler

@@ -4,7 +4,7 @@ import Contract
 import EventLoop
 import GatewaySimulator
 import HTTP2
-import JSON
+import Records
 import Signing
 import TLS
 import Testing

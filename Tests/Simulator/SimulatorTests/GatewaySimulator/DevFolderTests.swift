@@ -2,7 +2,7 @@
 import Bytes
 import EventLoop
 import Glibc
-import JSON
+import Records
 import ServiceKit
 import Settings
 import Signing

@@ -5,7 +5,7 @@ import GatewayModel
 import GatewaySimulator
 import Glibc
 import HTTP2
-import JSON
+import Records
 import Signing
 import Testing
 

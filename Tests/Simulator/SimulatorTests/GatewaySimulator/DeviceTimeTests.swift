@@ -3,7 +3,7 @@ import Contract
 import EventLoop
 import GatewayModel
 import GatewaySimulator
-import JSON
+import Records
 import Testing
 
 /// Hours of devices in milliseconds: budgets, storage, removed apps, Live Activities, provider tokens.

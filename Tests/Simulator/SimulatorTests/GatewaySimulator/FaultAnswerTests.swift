@@ -3,7 +3,7 @@ import EventLoop
 import Faults
 import GatewaySimulator
 import HTTP2
-import JSON
+import Records
 import Testing
 
 /// Faults that are answers: what the client is told.

@@ -2,7 +2,7 @@
 import EventLoop
 import GatewaySimulator
 import HTTP2
-import JSON
+import Records
 import TLS
 import Testing
 

@@ -3,7 +3,7 @@ import Contract
 import EventLoop
 import GatewaySimulator
 import HTTP2
-import JSON
+import Records
 import Signing
 import Testing
 

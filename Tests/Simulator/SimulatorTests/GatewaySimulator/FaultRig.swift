@@ -3,7 +3,7 @@ import EventLoop
 import GatewaySimulator
 import Glibc
 import HTTP2
-import JSON
+import Records
 import TLS
 import Testing
 

@@ -2,7 +2,7 @@
 import Contract
 import Faults
 import GatewaySimulator
-import JSON
+import Records
 import Testing
 
 /// How scripts and the `FaultFields` of their rules are read, and that runs can be replayed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import HTTP2
-import JSON
+import Records
 import Signing
 import TLS
 import Testing

@@ -4,7 +4,7 @@ import Faults
 import GatewayModel
 import GatewaySimulator
 import HTTP2
-import JSON
+import Records
 import ServiceKit
 import Settings
 import TestSupport

@@ -2,7 +2,7 @@
 import Contract
 import GatewayModel
 import GatewaySimulator
-import JSON
+import Records
 import Signing
 import Testing
 

@@ -3,7 +3,7 @@ import Bytes
 import EventLoop
 import GatewaySimulator
 import HTTP2
-import JSON
+import Records
 import ServiceKit
 import Settings
 import TestSupport

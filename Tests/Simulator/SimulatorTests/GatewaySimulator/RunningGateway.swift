@@ -5,7 +5,7 @@ import EventLoop
 import GatewaySimulator
 import HTTP2
 import HTTPClient
-import JSON
+import Records
 import ServiceKit
 import Signing
 import TLS

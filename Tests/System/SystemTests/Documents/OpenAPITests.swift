@@ -2,8 +2,8 @@
 import API
 import Bytes
 import Glibc
-import JSON
 import Kafka
+import Records
 import Signing
 import Store
 import SystemTestSupport

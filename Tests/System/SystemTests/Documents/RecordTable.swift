@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import JSON
+import Records
 
 /// Makes many records of a few: each of them with one member, or two, replaced or left out.
 struct RecordTable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import EventLoop
-import JSON
+import Records
 import ServiceKit
 import SystemTestSupport
 import TestSupport

@@ -2,8 +2,8 @@
 import Bytes
 import HTTP2
 import HTTP2Engine
-import JSON
 import Random
+import Records
 import TestSupport
 import Testing
 

@@ -2,7 +2,7 @@
 import Bytes
 import EventLoop
 import Glibc
-import JSON
+import Records
 import Signing
 import SystemTestSupport
 import TestSupport

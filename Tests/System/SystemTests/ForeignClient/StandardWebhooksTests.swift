@@ -2,8 +2,8 @@
 import Bytes
 import EventLoop
 import Glibc
-import JSON
 import Kafka
+import Records
 import Signing
 import SystemTestSupport
 import TestSupport

@@ -3,8 +3,8 @@ import Bytes
 import Contract
 import EventLoop
 import HTTPClient
-import JSON
 import Kafka
+import Records
 import ServiceKit
 import Signing
 import SystemTestSupport

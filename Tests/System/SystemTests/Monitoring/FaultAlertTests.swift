@@ -2,7 +2,7 @@
 import EventLoop
 import Glibc
 import HTTPClient
-import JSON
+import Records
 import SystemTestSupport
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@
 import Bytes
 import Glibc
 import HTTPClient
-import JSON
+import Records
 import SystemTestSupport
 import TestSupport
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import JSON
+import Records
 
 /// The way from an alert to its cause that docs/runbook.md describes, followed to the letter.
 struct RunbookWalk {
