@@ -192,8 +192,8 @@ let shared: KeyValuePairs = [
     service   CommandKit         Contract EventLoop Records Kafka Signing
     tests     Store              Contract Bytes EventLoop Store TestSupport Random
     tests     Platform           Random TestSupport ConsumerGroup Contract IngestDecisions Waiting Settings Telemetry
-                                 HTTP1 HTTP2Engine Bytes EventLoop TLS Signing HTTP2 HTTP2Server HTTPServer HTTPClient
-                                 PEMFiles
+                                 HTTP1 HTTP2Engine Bytes EventLoop TLS Signing HTTP2 GatewaySimulator HTTPServer
+                                 HTTPClient PEMFiles
     tests     Kafka              EventLoop Kafka EmbeddedKafka Contract TestSupport ServiceKit Settings Telemetry
                                  Records HTTPClient Bytes Random ConsumerGroup CommandKit
   """,
@@ -214,8 +214,8 @@ let flats: KeyValuePairs = [
                                  SenderDecisions Waiting
     program   martlet-sender     Sender ServiceKit
     tests     SenderDecisions    Random TestSupport ConsumerGroup Contract SenderDecisions SignerDecisions Waiting
-    tests     Sender             Sender Contract Faults Kafka Records TLS HTTP1 HTTP2 HTTP2Server Bytes EventLoop
-                                 Settings TestSupport GatewaySimulator ServiceKit EmbeddedKafka Signing Telemetry
+    tests     Sender             Sender Contract GatewayModel Kafka Records TLS HTTP1 HTTP2 GatewaySimulator Bytes
+                                 EventLoop Settings TestSupport ServiceKit EmbeddedKafka Signing Telemetry
                                  OperatorCommand HTTPClient Signer ConsumerGroup SenderDecisions
   """,
   "Signer": """
@@ -234,12 +234,10 @@ let flats: KeyValuePairs = [
   """,
   "API": """
     values    Access             Contract
-    shell     Compatibility      Records Contract
-    service   API                Access Contract EventLoop HTTP1 Kafka Records Signing Store HTTPServer TLS
-                                 Compatibility Waiting
+    service   API                Records Contract Access EventLoop HTTP1 Kafka Signing Store HTTPServer TLS Waiting
     program   martlet-api        API ServiceKit
-    tests     API                Contract Access Random Compatibility Records API EmbeddedKafka ServiceKit Kafka Signing
-                                 Store HTTPClient TLS EventLoop Bytes Settings Telemetry TestSupport
+    tests     API                Contract Access Random API Records EmbeddedKafka ServiceKit Kafka Signing Store
+                                 HTTPClient TLS EventLoop Bytes Settings Telemetry TestSupport
   """,
   "Webhooks": """
     values    Webhooks           Contract Telemetry ConsumerGroup Waiting
@@ -256,35 +254,31 @@ let flats: KeyValuePairs = [
                                  Records EventLoop TestSupport Store Bytes ConsumerGroup EmbeddedKafka
   """,
   "Operator": """
-    values    TokenFiles         Contract
     files     ConsoleFiles       console.html console.css console.js
-    service   OperatorCommand    CommandKit Contract EventLoop Kafka Records HTTPClient HTTPServer Store TLS TokenFiles
+    service   OperatorCommand    Contract CommandKit EventLoop Kafka Records HTTPClient HTTPServer Store TLS
                                  ConsoleFiles
     program   martlet            OperatorCommand
-    scripted  Operator           Random TokenFiles SystemTestSupport TestSupport Contract CommandKit OperatorCommand
-                                 Signing Kafka EventLoop GatewaySimulator HTTPClient ServiceKit Records Bytes Settings
-                                 Telemetry Store EmbeddedKafka
+    scripted  Operator           Random OperatorCommand SystemTestSupport TestSupport Contract CommandKit Signing Kafka
+                                 EventLoop GatewaySimulator HTTPClient ServiceKit Records Bytes Settings Telemetry Store
+                                 EmbeddedKafka
   """,
   "Demo": """
     values    BrokerCore         Contract Random
-    outer     Broker             BrokerCore Bytes EventLoop CLinux
-    outer     EmbeddedKafka      Broker BrokerCore Contract Kafka
+    outer     EmbeddedKafka      BrokerCore Bytes EventLoop CLinux Contract Kafka
     service   LabCommand         CommandKit EmbeddedKafka BrokerCore Contract Random EventLoop Kafka Records Signing
                                  Store HTTPClient HTTPServer
     program   martlet-lab        LabCommand
-    tests     Demo               BrokerCore Contract Broker EventLoop Kafka EmbeddedKafka TestSupport LabCommand
-                                 CommandKit OperatorCommand Signing HTTPClient HTTPServer ServiceKit TLS Records Bytes
-                                 Settings Telemetry
+    tests     Demo               BrokerCore Contract EmbeddedKafka EventLoop Kafka TestSupport LabCommand CommandKit
+                                 OperatorCommand Signing HTTPClient HTTPServer ServiceKit TLS Records Bytes Settings
+                                 Telemetry
   """,
   "Simulator": """
-    values    GatewayModel       Contract Settings
-    values    Faults             Contract Random Settings
-    outer     HTTP2Server        Bytes EventLoop TLS HTTP2 HTTP2Engine CNghttp2
-    service   GatewaySimulator   Contract GatewayModel Faults Random EventLoop Records TLS HTTP2 HTTP2Server HTTPServer
-                                 Signing
+    values    GatewayModel       Contract Settings Random
+    service   GatewaySimulator   EventLoop TLS HTTP2 HTTP2Engine CNghttp2 Contract GatewayModel Random Records
+                                 HTTPServer Signing
     program   apns-simulator     GatewaySimulator ServiceKit
-    tests     Simulator          Contract Faults Random GatewayModel GatewaySimulator Records TLS HTTP2 HTTP2Server
-                                 HTTPClient Signing Bytes EventLoop ServiceKit Settings TestSupport Waiting
+    tests     Simulator          Contract GatewayModel Random GatewaySimulator Records TLS HTTP2 HTTPClient Signing
+                                 Bytes EventLoop ServiceKit Settings TestSupport Waiting
   """,
 ]
 
@@ -329,10 +323,10 @@ let rooms: KeyValuePairs = [
 
 /// What the fuzz targets parse with.
 let fuzzed = """
-  Contract ConsumerGroup SenderDecisions Random Faults GatewayModel Settings Telemetry Bytes Records Compatibility
-  EventLoop HTTP1 HTTP2 HTTPServer TLS Kafka Signing ServiceKit Ingest Sender Signer Feedback WebhookDelivery Webhooks
-  GatewaySimulator HTTP2Server CommandKit OperatorCommand LabCommand EmbeddedKafka BrokerCore TokenFiles PEMFiles
-  Scheduler Store ScheduleDecisions SignerDecisions
+  Contract ConsumerGroup SenderDecisions Random GatewayModel Settings Telemetry Bytes Records API EventLoop HTTP1 HTTP2
+  HTTPServer TLS Kafka Signing ServiceKit Ingest Sender Signer Feedback WebhookDelivery Webhooks GatewaySimulator
+  CommandKit OperatorCommand LabCommand EmbeddedKafka BrokerCore PEMFiles Scheduler Store ScheduleDecisions
+  SignerDecisions
   """.split { $0.isWhitespace }.map { Target.Dependency.byName(name: String($0)) }
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,

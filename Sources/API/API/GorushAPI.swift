@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
 import Bytes
-import Compatibility
 import Contract
 import HTTPServer
 import Records

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import Faults
 import GatewayModel
 import Glibc
 import HTTPServer

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import HTTP2Server
 
 /// Requests waiting for their response: a timer wheel with one-millisecond slots. Adding and removing a request takes
 /// constant time.

@@ -2,7 +2,6 @@
 import Contract
 import GatewayModel
 import HTTP2
-import HTTP2Server
 
 /// The gateway's responses in APNs' format, built once.
 struct Answers: ~Copyable {

@@ -46,7 +46,8 @@ final class ComparisonLog: Sendable {
   deinit { if let descriptor { close(descriptor) } }
 
   func write(
-    _ request: ComparedRequest, real: GatewayAnswer, simulator: GatewayAnswer, time: Int64
+    _ request: ComparedRequest, real: GatewayModel.GatewayAnswer,
+    simulator: GatewayModel.GatewayAnswer, time: Int64
   ) {
     let differences = real.differences(from: simulator)
     var line = JSONObject()
@@ -115,7 +116,7 @@ final class ComparisonLog: Sendable {
     ]
   }
 
-  private static func json(_ answer: GatewayAnswer) -> JSONValue {
+  private static func json(_ answer: GatewayModel.GatewayAnswer) -> JSONValue {
     var object = JSONObject()
     object.append("ending", .string(answer.endingText))
     if case .none(let why) = answer.ending { object.append("why", .string(why)) }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import EventLoop
-import Faults
+import GatewayModel
 import Glibc
 import Signing
 import Synchronization

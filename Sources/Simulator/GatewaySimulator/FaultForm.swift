@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Faults
+import GatewayModel
 import HTTP2
-import HTTP2Server
 
 /// An unusual form of a response, encoded as the number that a waiting request carries. 0 is the usual form.
 struct FaultForm: Equatable {

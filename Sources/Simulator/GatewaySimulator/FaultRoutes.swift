@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Faults
+import GatewayModel
 import HTTPServer
 import Records
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Faults
+public import GatewayModel
 public import Records
 
 extension FaultScript {

@@ -3,7 +3,6 @@ import Contract
 import EventLoop
 import GatewayModel
 import HTTP2
-import HTTP2Server
 import ServiceKit
 import Synchronization
 

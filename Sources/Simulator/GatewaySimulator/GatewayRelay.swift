@@ -2,7 +2,6 @@
 import EventLoop
 import GatewayModel
 import HTTP2
-import HTTP2Server
 
 /// A push relayed to the real gateway. Its memory lives until the response was handled.
 final class RelayedPush {

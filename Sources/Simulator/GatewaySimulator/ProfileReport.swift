@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Faults
+public import GatewayModel
 import Records
 
 /// The profiles as text, for `--profiles`, the documentation and the admin API.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
 public import GatewayModel
-import HTTP2Server
 import Records
 public import Signing
 import Synchronization

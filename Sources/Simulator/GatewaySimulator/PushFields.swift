@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-public import HTTP2Server
 
 /// The positions of the header fields of a device push that the gateway reads.
 public struct PushFields {

@@ -3,7 +3,6 @@ public import Bytes
 public import Contract
 import GatewayModel
 import HTTP2
-import HTTP2Server
 import Records
 import Synchronization
 

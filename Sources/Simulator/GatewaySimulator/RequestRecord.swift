@@ -2,7 +2,6 @@
 public import Contract
 public import GatewayModel
 import HTTP2
-import HTTP2Server
 
 public enum RequestKind: String, Sendable {
   case push, broadcast, management

@@ -2,7 +2,6 @@
 import Contract
 import GatewayModel
 import HTTP2
-import HTTP2Server
 import ServiceKit
 
 extension SimulatorLoop {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import Faults
 import GatewayModel
 import HTTP2
-import HTTP2Server
 import TLS
 
 /// The plan for a new connection.

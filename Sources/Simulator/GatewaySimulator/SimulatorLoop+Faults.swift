@@ -2,10 +2,8 @@
 import Bytes
 import Contract
 import EventLoop
-import Faults
 import GatewayModel
 import HTTP2
-import HTTP2Server
 import ServiceKit
 
 /// Carries out what the rules decided about a connection.

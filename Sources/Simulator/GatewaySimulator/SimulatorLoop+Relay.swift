@@ -2,7 +2,6 @@
 import Contract
 import GatewayModel
 import HTTP2
-import HTTP2Server
 import Records
 import ServiceKit
 
@@ -40,11 +39,11 @@ extension SimulatorLoop {
     }
   }
 
-  private func real(_ finished: GatewayRelay.Finished) -> GatewayAnswer {
+  private func real(_ finished: GatewayRelay.Finished) -> GatewayModel.GatewayAnswer {
     let (push, exchange) = (finished.push, finished.push.answered)
-    var answer: GatewayAnswer
+    var answer: GatewayModel.GatewayAnswer
     if exchange.status > 0 {
-      answer = GatewayAnswer(.answered, status: exchange.status)
+      answer = GatewayModel.GatewayAnswer(.answered, status: exchange.status)
       let body = try? JSONDocument(Array(exchange.responseBytes)).root
       answer.reason = body?["reason"]?.string
       answer.hasTimestamp = body?["timestamp"] != nil
@@ -54,16 +53,16 @@ extension SimulatorLoop {
       answer.hasRetryAfter = exchange.retryAfter(now: wallNow / 1_000) > 0
       answer.bodyBytes = Int(exchange.responseTotal)
     } else if exchange.closeCode != 0 {
-      answer = GatewayAnswer(.reset(exchange.closeCode))
+      answer = GatewayModel.GatewayAnswer(.reset(exchange.closeCode))
     } else {
-      answer = GatewayAnswer(.none(finished.failure ?? "no answer"))
+      answer = GatewayModel.GatewayAnswer(.none(finished.failure ?? "no answer"))
     }
     answer.milliseconds = Int64(now - push.takenAt)
     return answer
   }
 
   /// Sends the real response to the client.
-  private func pass(_ real: GatewayAnswer, _ push: RelayedPush) {
+  private func pass(_ real: GatewayModel.GatewayAnswer, _ push: RelayedPush) {
     let request = push.request
     let slot = Int(request.pointee.connectionToken - Self.firstConnectionToken)
     guard request.pointee.isAlive, let connection = connections[slot] else {
@@ -110,16 +109,16 @@ extension SimulatorLoop {
   /// The simulator's own response to a push.
   static func answer(
     _ verdict: AnswerPlan.Verdict, _ rules: GatewayRules, _ role: ListenerRole, isEchoed: Bool
-  ) -> GatewayAnswer {
+  ) -> GatewayModel.GatewayAnswer {
     switch verdict {
     case .accepted:
-      var answer = GatewayAnswer(.answered, status: 200)
+      var answer = GatewayModel.GatewayAnswer(.answered, status: 200)
       answer.identifier = isEchoed ? .echoed : .made
       answer.hasUniqueID = role.environment == .sandbox
       answer.hasDate = rules.datedAnswers == .always
       return answer
     case .refused(let refusal):
-      var answer = GatewayAnswer(
+      var answer = GatewayModel.GatewayAnswer(
         .answered, status: refusal.reason.rule.status, reason: refusal.reason.name)
       answer.identifier = isEchoed ? .echoed : .made
       answer.hasDate = rules.datedAnswers != .none
@@ -129,7 +128,8 @@ extension SimulatorLoop {
       return answer
     case .custom(let custom):
       let body = try? JSONDocument(custom.body).root
-      var answer = GatewayAnswer(.answered, status: custom.status, reason: body?["reason"]?.string)
+      var answer = GatewayModel.GatewayAnswer(
+        .answered, status: custom.status, reason: body?["reason"]?.string)
       let names = custom.headers.map(\.name)
       answer.identifier = !names.contains("apns-id") ? .missing : isEchoed ? .echoed : .made
       answer.hasUniqueID = names.contains("apns-unique-id")
@@ -137,8 +137,8 @@ extension SimulatorLoop {
       answer.hasTimestamp = body?["timestamp"] != nil
       answer.bodyBytes = custom.body.count
       return answer
-    case .reset(let code): return GatewayAnswer(.reset(code))
-    case .silence: return GatewayAnswer(.none("the simulator keeps silent"))
+    case .reset(let code): return GatewayModel.GatewayAnswer(.reset(code))
+    case .silence: return GatewayModel.GatewayAnswer(.none("the simulator keeps silent"))
     }
   }
 }

@@ -4,7 +4,6 @@ import Contract
 import EventLoop
 import GatewayModel
 import HTTP2
-import HTTP2Server
 import Random
 import ServiceKit
 import TLS

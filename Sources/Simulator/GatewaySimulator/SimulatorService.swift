@@ -2,7 +2,6 @@
 import Bytes
 import Contract
 public import EventLoop
-import Faults
 import GatewayModel
 import Glibc
 import HTTPServer

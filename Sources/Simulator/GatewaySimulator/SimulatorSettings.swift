@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
-public import Faults
 public import GatewayModel
 import ServiceKit
 public import Settings

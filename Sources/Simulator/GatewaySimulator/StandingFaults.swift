@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Faults
 import GatewayModel
 
 /// The faults that hold for the whole gateway now.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import Contract
-import Faults
+import GatewayModel
 import Records
 
 @testable import GatewaySimulator

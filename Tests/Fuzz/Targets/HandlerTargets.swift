@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Compatibility
+import API
 import ConsumerGroup
 import Contract
 import Records

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import GatewaySimulator
 import HTTP2
-import HTTP2Server
 
 extension FuzzTarget {
   /// What a peer that calls itself APNs may send, to nghttp2: every request ends exactly once, whatever it is.

@@ -2,8 +2,8 @@
 import Bytes
 import Contract
 import EventLoop
+import GatewaySimulator
 import HTTP2
-import HTTP2Server
 import Kafka
 import Records
 import SenderDecisions

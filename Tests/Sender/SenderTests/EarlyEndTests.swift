@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
+import GatewaySimulator
 import HTTP2
-import HTTP2Server
 import Records
 import SenderDecisions
 import Synchronization

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import Faults
+import GatewayModel
 import Records
 import TestSupport
 

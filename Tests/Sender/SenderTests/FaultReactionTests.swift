@@ -2,7 +2,7 @@
 import Bytes
 import Contract
 import EventLoop
-import Faults
+import GatewayModel
 import Glibc
 import Kafka
 import Records

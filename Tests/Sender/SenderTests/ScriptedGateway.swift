@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
 import EventLoop
+import GatewaySimulator
 import HTTP2
-import HTTP2Server
 import Signing
 import Synchronization
 import TLS

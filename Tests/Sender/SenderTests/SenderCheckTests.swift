@@ -3,7 +3,6 @@ import Bytes
 import Contract
 import EventLoop
 import GatewaySimulator
-import HTTP2Server
 import HTTPClient
 import Kafka
 import SenderDecisions

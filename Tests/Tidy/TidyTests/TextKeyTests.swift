@@ -59,7 +59,7 @@ import Testing
       ], "places of records: topic, partition and offset"
     ),
     (
-      ["API/Compatibility/Gorush/"], "names of members of gorush's requests"
+      ["API/API/Compatibility/Gorush/"], "names of members of gorush's requests"
     ),
   ]
 

@@ -65,7 +65,7 @@ import Testing
   /// What anyone may have written is bounded where it is read, so that nothing behind overflows.
   @Test func `no number of JSON is read without its bounds`() throws {
     // What is handed on and not calculated with.
-    let free = ["Sources/Contract/Records/JSON/", "Sources/API/Compatibility/GoObject.swift"]
+    let free = ["Sources/Contract/Records/JSON/", "Sources/API/API/Compatibility/GoObject.swift"]
     // What has no JSON.
     let values = try Manifest.targets().filter(\.isValue).map { "\($0.path)/" }
     for path in repository.swiftPaths

@@ -5,7 +5,6 @@ import Glibc
 import Kafka
 import ServiceKit
 import Telemetry
-import TokenFiles
 
 /// Reads a file of device tokens and produces its records. Memory does not grow with the file.
 final class TokenImporter {

@@ -2,7 +2,6 @@
 import Contract
 import Records
 import Store
-import TokenFiles
 
 /// Converts tokens to and from JSON: the lines of an export.
 struct TokenObjects {

@@ -4,7 +4,6 @@ import Contract
 import Records
 import ServiceKit
 import Settings
-import TokenFiles
 
 /// `martlet tokens import FILE`: produces device tokens from a file to `push.devices`.
 enum TokensImportCommand: Command {

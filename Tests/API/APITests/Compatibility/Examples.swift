@@ -2,7 +2,7 @@
 import Contract
 import Records
 
-@testable import Compatibility
+@testable import API
 
 /// What goes to APNs for a request: the header fields that a client sets, and the body.
 struct Push: Equatable, CustomStringConvertible {

@@ -3,7 +3,7 @@ import Contract
 import Records
 import Testing
 
-@testable import Compatibility
+@testable import API
 
 /// Requests in gorush's format, and what gorush makes of them (gorush 1.22, apns2 0.25): header fields and body.
 @Suite struct GorushFormatTests {

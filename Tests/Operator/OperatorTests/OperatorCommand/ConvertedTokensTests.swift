@@ -4,7 +4,6 @@ import Records
 import SystemTestSupport
 import TestSupport
 import Testing
-import TokenFiles
 
 @testable import OperatorCommand
 

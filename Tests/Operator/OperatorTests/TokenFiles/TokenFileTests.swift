@@ -2,7 +2,7 @@
 import Random
 import Testing
 
-@testable import TokenFiles
+@testable import OperatorCommand
 
 /// Files of device tokens in both forms.
 @Suite struct TokenFileTests {

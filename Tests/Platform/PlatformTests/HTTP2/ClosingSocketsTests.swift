@@ -3,7 +3,7 @@ import EventLoop
 import Glibc
 import Testing
 
-@testable import HTTP2Server
+@testable import GatewaySimulator
 
 /// Two ends of a connection on the loopback. The server's last words lie ready for the client, and the client's bytes
 /// unread at the server.

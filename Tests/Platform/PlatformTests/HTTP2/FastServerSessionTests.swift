@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import GatewaySimulator
 import HTTP2
-import HTTP2Server
 import Testing
 
 /// The server session of load tests, with both clients.

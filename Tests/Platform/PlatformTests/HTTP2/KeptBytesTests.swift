@@ -3,7 +3,7 @@ import Bytes
 import HTTP2
 import Testing
 
-@testable import HTTP2Server
+@testable import GatewaySimulator
 
 /// Bytes of responses that are made for one request each.
 @Suite struct KeptBytesTests {

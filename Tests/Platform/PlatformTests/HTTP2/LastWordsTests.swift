@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import GatewaySimulator
 import HTTP2
-import HTTP2Server
 import Testing
 
 /// What still leaves when a connection ends, and what is said of the requests that wait.

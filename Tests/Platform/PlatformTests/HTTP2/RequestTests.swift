@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import GatewaySimulator
 import HTTP2
-import HTTP2Server
 import Testing
 
 @Suite struct RequestTests {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import GatewaySimulator
 import HTTP2
-import HTTP2Server
 import Testing
 
 /// What the server side can do wrong on purpose, and what our client makes of it. Further faults are those of the

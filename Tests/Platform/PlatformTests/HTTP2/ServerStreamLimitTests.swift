@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import GatewaySimulator
 import HTTP2
-import HTTP2Server
 import Testing
 
 /// What a server makes of streams above its limit, and of frames on streams that are over.

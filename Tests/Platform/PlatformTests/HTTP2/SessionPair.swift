@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
+import GatewaySimulator
 import HTTP2
-import HTTP2Server
 
 /// A client session, of either implementation, and a server session back to back, without sockets or TLS.
 final class SessionPair {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Faults
+import GatewayModel
 import Testing
 
 /// Delays as the engine hands them out.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-import Faults
+import GatewayModel
 import GatewaySimulator
 import HTTP2
 import Records

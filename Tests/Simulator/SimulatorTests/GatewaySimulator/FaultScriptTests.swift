@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Faults
+import GatewayModel
 import GatewaySimulator
 import Records
 import Testing

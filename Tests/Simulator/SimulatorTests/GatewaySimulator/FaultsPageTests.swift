@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Bytes
-import Faults
+import GatewayModel
 import GatewaySimulator
 import Glibc
 import TestSupport

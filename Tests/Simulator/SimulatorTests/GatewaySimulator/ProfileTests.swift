@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-import Faults
 import GatewayModel
 import GatewaySimulator
 import HTTP2

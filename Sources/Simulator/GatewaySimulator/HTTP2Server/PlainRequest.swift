@@ -38,19 +38,19 @@ struct PlainRequest {
   ) -> Bool {
     guard !isPastPseudo, !value.isEmpty else { return false }
     switch name.count {
-    case 5 where name.spells(":path"):
+    case 5 where name.isExactly(":path"):
       guard !path, value[0] == UInt8(ascii: "/"), isKnown || Self.hasNoSpace(value) else {
         return false
       }
       path = true
-    case 7 where name.spells(":method"):
-      guard !method, value.spells("POST") else { return false }
+    case 7 where name.isExactly(":method"):
+      guard !method, value.isExactly("POST") else { return false }
       method = true
-    case 7 where name.spells(":scheme"):
+    case 7 where name.isExactly(":scheme"):
       guard scheme == 0 else { return false }
-      scheme = value.spells("https") ? Self.https : value.spells("http") ? Self.http : 0
+      scheme = value.isExactly("https") ? Self.https : value.isExactly("http") ? Self.http : 0
       return scheme != 0
-    case 10 where name.spells(":authority"):
+    case 10 where name.isExactly(":authority"):
       guard !authority, isKnown || value.allSatisfy(Self.isHost) else { return false }
       authority = true
     default: return false
@@ -63,14 +63,14 @@ struct PlainRequest {
     _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
   ) -> Bool {
     switch name.count {
-    case 2: return !name.spells("te")
-    case 4: return !name.spells("host")
-    case 7: return !name.spells("upgrade")
-    case 8: return !name.spells("priority")
-    case 10: return !name.spells("connection") && !name.spells("keep-alive")
-    case 14 where name.spells("content-length"): return acceptsLength(value)
-    case 16: return !name.spells("proxy-connection")
-    case 17: return !name.spells("transfer-encoding")
+    case 2: return !name.isExactly("te")
+    case 4: return !name.isExactly("host")
+    case 7: return !name.isExactly("upgrade")
+    case 8: return !name.isExactly("priority")
+    case 10: return !name.isExactly("connection") && !name.isExactly("keep-alive")
+    case 14 where name.isExactly("content-length"): return acceptsLength(value)
+    case 16: return !name.isExactly("proxy-connection")
+    case 17: return !name.isExactly("transfer-encoding")
     default: return true
     }
   }
@@ -155,7 +155,7 @@ struct PlainRequest {
 
 extension UnsafeRawBufferPointer {
   @inline(__always)
-  fileprivate func spells(_ text: StaticString) -> Bool {
+  fileprivate func isExactly(_ text: StaticString) -> Bool {
     count == text.utf8CodeUnitCount
       && count > 0 && memcmp(baseAddress.unsafelyUnwrapped, text.utf8Start, count) == 0
   }
