@@ -64,13 +64,13 @@ let hardenedLink: [LinkerSetting] = [
   ])
 ]
 
-/// The commit that `scripts/build` makes a release of; it recompiles one C file.
+/// The commit that `scripts/build` makes a release of; it recompiles two C files.
 let commit = Context.environment["MARTLET_COMMIT"].map { [$0] } ?? []
 
-func system(_ name: String, _ pkgConfig: String, _ debian: String) -> Target {
+func system(_ name: String, _ pkgConfig: String, _ debian: String...) -> Target {
   .systemLibrary(
     name: name, path: "Sources/Platform/C/\(name)", pkgConfig: pkgConfig,
-    providers: [.apt([debian])])
+    providers: [.apt(debian)])
 }
 
 /// The first word of a row of the tables below. The name of the target follows, and what it imports.
@@ -112,7 +112,7 @@ func target(_ kind: Kind, _ name: String, _ imports: [String], in folder: String
   case .values: module(pure)
   case .shell: module(swift)
   case .outer: module(outer)
-  case .service: module(outer, and: ["ServiceKit", "Settings", "Telemetry", "Bytes"])
+  case .service: module(outer, and: ["ServiceKit", "Settings", "Telemetry", "EventLoop"])
   case .program:
     .executableTarget(
       name: name, dependencies: dependencies, path: "\(folder)/\(name)", swiftSettings: outer,
@@ -150,52 +150,42 @@ let c: [Target] = [
   system("CRdKafka", "rdkafka", "librdkafka-dev"),
   system("CNghttp2", "libnghttp2", "libnghttp2-dev"),
   system("COpenSSL", "openssl", "libssl-dev"),
-  system("CSQLite", "sqlite3", "libsqlite3-dev"),
-  system("CPostgres", "libpq", "libpq-dev"),
+  system("CDatabases", "libpq", "libpq-dev", "libsqlite3-dev"),
   system("CZlib", "zlib", "zlib1g-dev"),
   system("CCurl", "libcurl", "libcurl4-openssl-dev"),
   .target(
     name: "CLinux", path: "Sources/Platform/C/CLinux",
-    cSettings: [.define("_GNU_SOURCE")] + hardenedC),
-  .target(
-    name: "CBuild", path: "Sources/Platform/C/CBuild",
-    cSettings: hardenedC + commit.map { .define("MARTLET_COMMIT", to: $0) }),
+    cSettings: [.define("_GNU_SOURCE")] + hardenedC
+      + commit.map { .define("MARTLET_COMMIT", to: $0) }),
 ]
 
 /// What every flat imports.
 let shared: KeyValuePairs = [
   "Contract": """
     values    Contract
-    shell     Records            Bytes CSimdjson Contract Telemetry
-    tests     Contract           Contract Random FeedbackDecisions Bytes Records TestSupport Waiting
+    shell     Records            EventLoop CSimdjson Contract Telemetry
+    tests     Contract           Contract Waiting FeedbackDecisions EventLoop Records TestSupport
   """,
   "Platform": """
-    values    Random
     values    Waiting
-    values    Settings
     values    Telemetry
-    values    PEMFiles
-    values    HTTP1              Contract
-    values    HTTP2Engine        Waiting
+    values    Settings
+    values    HTTP               Contract Waiting
     values    ConsumerGroup      Contract
-    shell     Bytes              CLinux
-    shell     EventLoop          Bytes Random CLinux
-    shell     TLS                PEMFiles Bytes COpenSSL
-    shell     Signing            PEMFiles Bytes COpenSSL
-    shell     HTTP2              Bytes EventLoop TLS HTTP1 HTTP2Engine Waiting CNghttp2
-    shell     HTTPServer         Bytes EventLoop TLS HTTP1 Contract CZlib
-    shell     HTTPClient         CCurl HTTP1
+    shell     EventLoop          CLinux Waiting
+    shell     Crypto             Settings EventLoop COpenSSL
+    shell     HTTP2              EventLoop Crypto HTTP Waiting CNghttp2
+    shell     HTTPServer         EventLoop Crypto HTTP Contract CZlib
+    shell     HTTPClient         CCurl HTTP
     shell     Kafka              Contract EventLoop Telemetry CRdKafka CLinux
-    shell     Store              Contract CSQLite CPostgres EventLoop
-    outer     ServiceKit         Settings Telemetry Bytes EventLoop Kafka Records Signing Contract ConsumerGroup
-                                 HTTPServer CBuild
-    service   CommandKit         Contract EventLoop Records Kafka Signing
-    tests     Store              Contract Bytes EventLoop Store TestSupport Random
-    tests     Platform           Random TestSupport ConsumerGroup Contract IngestDecisions Waiting Settings Telemetry
-                                 HTTP1 HTTP2Engine Bytes EventLoop TLS Signing HTTP2 GatewaySimulator HTTPServer
-                                 HTTPClient PEMFiles
+    shell     Store              Contract CDatabases EventLoop
+    outer     ServiceKit         Settings Telemetry EventLoop Kafka Records Crypto Contract ConsumerGroup HTTPServer
+                                 CLinux
+    tests     Store              Contract EventLoop Store TestSupport Waiting
+    tests     Platform           Waiting TestSupport ConsumerGroup Contract IngestDecisions Settings Telemetry HTTP
+                                 EventLoop Crypto HTTP2 GatewaySimulator HTTPServer HTTPClient
     tests     Kafka              EventLoop Kafka EmbeddedKafka Contract TestSupport ServiceKit Settings Telemetry
-                                 Records HTTPClient Bytes Random ConsumerGroup CommandKit
+                                 Records HTTPClient Waiting ConsumerGroup
   """,
 ]
 
@@ -203,130 +193,124 @@ let shared: KeyValuePairs = [
 let flats: KeyValuePairs = [
   "Ingest": """
     values    IngestDecisions
-    service   Ingest             Contract EventLoop Kafka Records ConsumerGroup IngestDecisions
+    service   Ingest             Contract Kafka Records ConsumerGroup IngestDecisions
     program   martlet-ingest     Ingest ServiceKit EventLoop
-    tests     Ingest             Ingest ServiceKit Telemetry Random Contract Kafka Records EventLoop TestSupport
+    tests     Ingest             Ingest ServiceKit Telemetry Waiting Contract Kafka Records EventLoop TestSupport
                                  EmbeddedKafka
   """,
   "Sender": """
-    values    SenderDecisions    Random ConsumerGroup Contract Waiting Telemetry
-    service   Sender             Contract EventLoop Kafka Records TLS HTTP1 HTTP2 HTTP2Engine ConsumerGroup
-                                 SenderDecisions Waiting
+    values    SenderDecisions    Waiting ConsumerGroup Contract Telemetry
+    service   Sender             Contract Kafka Records Crypto HTTP HTTP2 ConsumerGroup SenderDecisions Waiting
     program   martlet-sender     Sender ServiceKit
-    tests     SenderDecisions    Random TestSupport ConsumerGroup Contract SenderDecisions SignerDecisions Waiting
-    tests     Sender             Sender Contract GatewayModel Kafka Records TLS HTTP1 HTTP2 GatewaySimulator Bytes
-                                 EventLoop Settings TestSupport ServiceKit EmbeddedKafka Signing Telemetry
-                                 OperatorCommand HTTPClient Signer ConsumerGroup SenderDecisions
+    tests     SenderDecisions    Waiting TestSupport ConsumerGroup Contract SenderDecisions SignerDecisions
+    tests     Sender             Sender Contract GatewayModel Kafka Records Crypto HTTP HTTP2 GatewaySimulator EventLoop
+                                 Settings TestSupport ServiceKit EmbeddedKafka Telemetry OperatorCommand HTTPClient
+                                 Signer ConsumerGroup SenderDecisions
   """,
   "Signer": """
     values    SignerDecisions    Contract
-    service   Signer             Contract EventLoop Kafka Records Signing SignerDecisions ConsumerGroup
+    service   Signer             Contract Kafka Records Crypto SignerDecisions ConsumerGroup
     program   martlet-signer     Signer ServiceKit
-    tests     Signer             Signer ServiceKit Telemetry Contract Kafka Records Signing Bytes EventLoop Settings
+    tests     Signer             Signer ServiceKit Telemetry Contract Kafka Records Crypto EventLoop Settings
                                  TestSupport EmbeddedKafka SignerDecisions
   """,
   "Feedback": """
     values    FeedbackDecisions
-    service   Feedback           Contract EventLoop FeedbackDecisions Kafka Records Store ConsumerGroup Waiting
+    service   Feedback           Contract FeedbackDecisions Kafka Records Store ConsumerGroup Waiting
     program   martlet-feedback   Feedback ServiceKit EventLoop
-    tests     Feedback           Contract Feedback ServiceKit Telemetry Random Kafka Records Store EventLoop Settings
+    tests     Feedback           Contract Feedback ServiceKit Telemetry Waiting Kafka Records Store EventLoop Settings
                                  TestSupport EmbeddedKafka
   """,
   "API": """
     values    Access             Contract
-    service   API                Records Contract Access EventLoop HTTP1 Kafka Signing Store HTTPServer TLS Waiting
+    service   API                Records Contract Access HTTP Kafka Crypto Store HTTPServer Waiting
     program   martlet-api        API ServiceKit
-    tests     API                Contract Access Random API Records EmbeddedKafka ServiceKit Kafka Signing Store
-                                 HTTPClient TLS EventLoop Bytes Settings Telemetry TestSupport
+    tests     API                Contract Access Waiting API Records EmbeddedKafka ServiceKit Kafka Crypto Store
+                                 HTTPClient EventLoop Settings Telemetry TestSupport
   """,
   "Webhooks": """
     values    Webhooks           Contract Telemetry ConsumerGroup Waiting
-    service   WebhookDelivery    Webhooks Contract EventLoop Kafka Records Signing HTTPClient TLS ConsumerGroup
+    service   WebhookDelivery    Webhooks Contract Kafka Records Crypto HTTPClient ConsumerGroup
     program   martlet-webhooks   WebhookDelivery ServiceKit
     tests     Webhooks           Contract Webhooks ConsumerGroup WebhookDelivery ServiceKit Telemetry Kafka Records
-                                 Bytes EventLoop Signing TestSupport
+                                 EventLoop Crypto TestSupport
   """,
   "Schedule": """
     values    ScheduleDecisions  Contract
-    service   Scheduler          Contract ScheduleDecisions EventLoop Kafka Records Store ConsumerGroup Waiting
+    service   Scheduler          Contract ScheduleDecisions Kafka Records Store ConsumerGroup Waiting
     program   martlet-scheduler  Scheduler ServiceKit
-    tests     Schedule           Contract Random ScheduleDecisions Waiting Ingest Scheduler ServiceKit Telemetry Kafka
-                                 Records EventLoop TestSupport Store Bytes ConsumerGroup EmbeddedKafka
+    tests     Schedule           Contract Waiting ScheduleDecisions Ingest Scheduler ServiceKit Telemetry Kafka Records
+                                 EventLoop TestSupport Store ConsumerGroup EmbeddedKafka
   """,
   "Operator": """
     files     ConsoleFiles       console.html console.css console.js
-    service   OperatorCommand    Contract CommandKit EventLoop Kafka Records HTTPClient HTTPServer Store TLS
-                                 ConsoleFiles
+    service   OperatorCommand    Contract Kafka Records HTTPClient HTTPServer Store Crypto ConsoleFiles
     program   martlet            OperatorCommand
-    scripted  Operator           Random OperatorCommand SystemTestSupport TestSupport Contract CommandKit Signing Kafka
-                                 EventLoop GatewaySimulator HTTPClient ServiceKit Records Bytes Settings Telemetry Store
-                                 EmbeddedKafka
+    scripted  Operator           Waiting OperatorCommand SystemTestSupport TestSupport Contract ServiceKit Crypto Kafka
+                                 EventLoop GatewaySimulator HTTPClient Records Settings Telemetry Store EmbeddedKafka
   """,
   "Demo": """
-    values    BrokerCore         Contract Random
-    outer     EmbeddedKafka      BrokerCore Bytes EventLoop CLinux Contract Kafka
-    service   LabCommand         CommandKit EmbeddedKafka BrokerCore Contract Random EventLoop Kafka Records Signing
-                                 Store HTTPClient HTTPServer
+    values    BrokerCore         Contract Waiting
+    outer     EmbeddedKafka      BrokerCore EventLoop CLinux Contract Kafka
+    service   LabCommand         EmbeddedKafka BrokerCore Contract Waiting Kafka Records Crypto Store HTTPClient
+                                 HTTPServer
     program   martlet-lab        LabCommand
-    tests     Demo               BrokerCore Contract EmbeddedKafka EventLoop Kafka TestSupport LabCommand CommandKit
-                                 OperatorCommand Signing HTTPClient HTTPServer ServiceKit TLS Records Bytes Settings
-                                 Telemetry
+    tests     Demo               BrokerCore Contract EmbeddedKafka EventLoop Kafka TestSupport LabCommand ServiceKit
+                                 OperatorCommand Crypto HTTPClient HTTPServer Records Settings Telemetry
   """,
   "Simulator": """
-    values    GatewayModel       Contract Settings Random
-    service   GatewaySimulator   EventLoop TLS HTTP2 HTTP2Engine CNghttp2 Contract GatewayModel Random Records
-                                 HTTPServer Signing
+    values    GatewayModel       Contract Settings Waiting
+    service   GatewaySimulator   Crypto HTTP2 HTTP CNghttp2 Contract GatewayModel Waiting Records HTTPServer
     program   apns-simulator     GatewaySimulator ServiceKit
-    tests     Simulator          Contract GatewayModel Random GatewaySimulator Records TLS HTTP2 HTTPClient Signing
-                                 Bytes EventLoop ServiceKit Settings TestSupport Waiting
+    tests     Simulator          Contract GatewayModel Waiting GatewaySimulator Records Crypto HTTP2 HTTPClient
+                                 EventLoop ServiceKit Settings TestSupport
   """,
 ]
 
 /// The suites that are of no flat, the programs that measure, and their helpers.
 let rooms: KeyValuePairs = [
   "Tests/Support": """
-    shell     TestSupport        CRdKafka EventLoop Kafka EmbeddedKafka BrokerCore Bytes Contract ServiceKit Settings
+    shell     TestSupport        CRdKafka EventLoop Kafka EmbeddedKafka BrokerCore Contract ServiceKit Settings
                                  Telemetry
-    shell     SystemTestSupport  Bytes EventLoop Telemetry TestSupport
+    shell     SystemTestSupport  EventLoop Telemetry TestSupport
   """,
   "Tests/Simulation": """
-    values    Simulation         Contract ConsumerGroup SenderDecisions Random FeedbackDecisions IngestDecisions
+    values    Simulation         Contract ConsumerGroup SenderDecisions Waiting FeedbackDecisions IngestDecisions
                                  ScheduleDecisions SignerDecisions
     program   martlet-simulate   Simulation
-    tests     Simulation         Random Simulation TestSupport SenderDecisions Contract SignerDecisions
+    tests     Simulation         Waiting Simulation TestSupport SenderDecisions Contract SignerDecisions
   """,
   "Tests/Chaos": """
-    outer     ChaosSuite         Contract Random Bytes EventLoop Kafka Records Store Settings Telemetry ServiceKit
-                                 LabCommand HTTPClient ConsumerGroup Feedback Scheduler
+    outer     ChaosSuite         Contract Waiting EventLoop Kafka Records Store Settings Telemetry ServiceKit LabCommand
+                                 HTTPClient ConsumerGroup Feedback Scheduler
     program   martlet-chaos      ChaosSuite ServiceKit
     tests     Chaos              ChaosSuite LabCommand Contract Records Kafka SystemTestSupport TestSupport
                                  ConsumerGroup
   """,
   "Tests/System": """
-    scripted  System             API Bytes Contract EmbeddedKafka EventLoop Feedback HTTPClient Records Kafka LabCommand
-                                 OperatorCommand SenderDecisions ServiceKit Signer Signing SystemTestSupport TestSupport
-                                 HTTP2 Random HTTP2Engine WebhookDelivery Store Telemetry
+    scripted  System             API EventLoop Contract EmbeddedKafka Feedback HTTPClient Records Kafka LabCommand
+                                 OperatorCommand SenderDecisions ServiceKit Signer Crypto SystemTestSupport TestSupport
+                                 HTTP2 Waiting HTTP WebhookDelivery Store Telemetry
     scripted  Deploy             API Ingest Signer Sender Feedback WebhookDelivery Scheduler GatewaySimulator
                                  OperatorCommand LabCommand ServiceKit Settings Telemetry Contract Kafka EventLoop
-                                 Records Bytes TestSupport SystemTestSupport SenderDecisions
+                                 Records TestSupport SystemTestSupport SenderDecisions
   """,
   "Tests/Tidy": """
     tests     Tidy               Records
   """,
   "benchmarks/tools": """
-    program   http2-benchmark    EventLoop TLS HTTP2 CLinux HTTP2Engine
-    program   store-benchmark    Contract EventLoop Random Store
-    program   benchmark-load     Contract Bytes EventLoop Kafka Random Records ServiceKit Settings
-    program   benchmark-topics   CommandKit Kafka Contract ServiceKit Settings
+    program   http2-benchmark    EventLoop Crypto HTTP2 CLinux HTTP
+    program   store-benchmark    Contract EventLoop Waiting Store
+    program   benchmark-load     Contract EventLoop Kafka Waiting Records ServiceKit Settings
+    program   benchmark-topics   ServiceKit Kafka Contract Settings
   """,
 ]
 
 /// What the fuzz targets parse with.
 let fuzzed = """
-  Contract ConsumerGroup SenderDecisions Random GatewayModel Settings Telemetry Bytes Records API EventLoop HTTP1 HTTP2
-  HTTPServer TLS Kafka Signing ServiceKit Ingest Sender Signer Feedback WebhookDelivery Webhooks GatewaySimulator
-  CommandKit OperatorCommand LabCommand EmbeddedKafka BrokerCore PEMFiles Scheduler Store ScheduleDecisions
-  SignerDecisions
+  Contract ConsumerGroup SenderDecisions Waiting GatewayModel Settings Telemetry EventLoop Records API HTTP HTTP2
+  HTTPServer Crypto Kafka ServiceKit Ingest Sender Signer Feedback WebhookDelivery Webhooks GatewaySimulator
+  OperatorCommand LabCommand EmbeddedKafka BrokerCore Scheduler Store ScheduleDecisions SignerDecisions
   """.split { $0.isWhitespace }.map { Target.Dependency.byName(name: String($0)) }
 
 /// The fuzz targets: tests over the kept inputs, or (`scripts/fuzz` asks for it) a program around libFuzzer,

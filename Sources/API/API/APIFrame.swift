@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
-import Bytes
+import EventLoop
 import HTTPServer
 import Kafka
 import ServiceKit

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
-import Bytes
 import Contract
 import EventLoop
-import HTTP1
+import HTTP
 import HTTPServer
 import Kafka
 import ServiceKit

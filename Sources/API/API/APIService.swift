@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
-import Bytes
 public import Contract
+import Crypto
+import EventLoop
 public import ServiceKit
 public import Settings
-import TLS
 
 /// `martlet-api`: accepts notification requests over HTTP and produces them to Kafka.
 ///

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import EventLoop
 import Records
 
 /// Reads the arguments of several resources, from the path, the query and the body.

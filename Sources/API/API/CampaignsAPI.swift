@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
-import Bytes
 import Contract
 import EventLoop
 import HTTPServer

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import HTTPServer
 import ServiceKit
-import TLS
 import Telemetry
 
 /// The certificate and the key of HTTPS, reloaded when a file changes and on SIGHUP. While they do not match (one of

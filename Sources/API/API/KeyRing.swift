@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import ServiceKit
-import Signing
 import Telemetry
 
 /// The currently valid API keys and their use of the rate. The file is read again when it changes.

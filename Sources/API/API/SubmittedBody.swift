@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
-import Bytes
+import EventLoop
 import HTTPServer
 
 /// The body of a submission: the bytes received and not yet passed, and the position of its next request.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Bytes
+internal import EventLoop
 
 extension ByteBuffer {
   /// Appends a member of a JSON object.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 public import Contract
+import EventLoop
 
 /// The rest of an entry of `push.schedule` after a user and some devices are erased.
 public enum ErasedRequest: Equatable, Sendable {

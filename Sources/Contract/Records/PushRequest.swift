@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Bytes
 internal import CSimdjson
 public import Contract
+public import EventLoop
 
 /// A valid request, as views of the reader's memory: valid until its next read.
 public struct PushRequest {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Bytes
 public import Contract
+public import EventLoop
 
 /// The content of a receipt line, as byte slices of the record it is about: nothing is copied or allocated to fill one.
 /// Empty or `nil` members are omitted from the line.

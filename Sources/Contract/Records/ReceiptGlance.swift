@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Bytes
 public import Contract
+internal import EventLoop
 
 /// A receipt line for counting: fields are searched where `ReceiptEncoder` writes them, without parsing. Valid only
 /// while the line's bytes are.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Bytes
 internal import CSimdjson
 public import Contract
+internal import EventLoop
 internal import Glibc
 internal import Telemetry
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Bytes
 public import Contract
+public import EventLoop
 
 /// The key of a record of `push.schedule`: `<app>:<environment>:<id>`. It identifies a scheduled request, to replace or
 /// cancel it.

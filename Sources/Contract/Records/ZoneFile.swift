@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-internal import Bytes
 public import Contract
+internal import EventLoop
 internal import Glibc
 
 /// The files of the time zone database, Debian's packages tzdata and tzdata-legacy.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
+import Waiting
 
 /// A client connection's number, assigned by the shell.
 public struct ConnectionID: Hashable, Sendable {

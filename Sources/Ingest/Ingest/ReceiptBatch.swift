@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import EventLoop
 import Records
 
 /// Receipts on their way, in batches by `ReceiptLimits`. A request is complete when the batches that hold its receipts are acknowledged.

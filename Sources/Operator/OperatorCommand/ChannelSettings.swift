@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
+import EventLoop
 import HTTPClient
 import ServiceKit
 import Settings
-import TLS
 
 /// The settings of every `martlet channels` command: the app, the gateway, and the authentication.
 struct ChannelSettings: DeclaredSettings, Sendable {

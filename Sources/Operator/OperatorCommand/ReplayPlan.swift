@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import EventLoop
 import Records
 
 /// The topic that a dead letter is replayed to, or the reason why it is not.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import CommandKit
 import EventLoop
 import Glibc
 import Kafka
+import ServiceKit
 
 /// Waits until every broker of a cluster knows topics that were just created: each broker learns of them on its own,
 /// and a program that asks one too early considers the topics missing.

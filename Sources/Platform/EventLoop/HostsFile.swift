@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 
 /// Names and addresses in the form of /etc/hosts (hosts(5)): an address, then its names; `#` begins a comment.
 enum HostsFile {

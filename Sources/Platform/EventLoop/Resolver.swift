@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
 import CLinux
 import Glibc
-import Random
+import Waiting
 
 public struct Resolution: Sendable {
   /// The number given with the request.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import CNghttp2
 import EventLoop
-import HTTP2Engine
+import HTTP
 import Waiting
 
 /// The memory that nghttp2's callbacks work on: raw memory, so that a callback costs neither reference counting nor

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
-public import HTTP1
-public import TLS
+public import Crypto
+public import EventLoop
+public import HTTP
 
 /// Something that happened to a connection as a whole.
 public enum ConnectionNotice: Sendable, Equatable {

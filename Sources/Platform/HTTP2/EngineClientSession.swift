@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import EventLoop
-import HTTP2Engine
+import HTTP
 
 /// The client side of one HTTP/2 connection on `ClientEngine`: gives it the bytes of exchanges, which it knows by their
 /// addresses. Owned by one thread.

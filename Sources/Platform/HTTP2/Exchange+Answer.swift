@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import HTTP2Engine
+import HTTP
 
 extension Exchange {
   /// Keeps what an answer's header fields say. An id that is the one that was sent is not kept.

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+public import Crypto
 public import EventLoop
-import HTTP1
-import HTTP2Engine
-public import TLS
+import HTTP
 
 /// One HTTP/2 connection to a server: socket, TLS and session on the owner's `Poller`.
 ///

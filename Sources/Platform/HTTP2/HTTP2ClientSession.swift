@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
+public import EventLoop
 
 /// An HTTP/2 implementation.
 public enum HTTP2Implementation: String, Sendable, CaseIterable {

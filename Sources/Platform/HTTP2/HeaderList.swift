@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import CNghttp2
-public import HTTP2Engine
+public import HTTP
 
 /// Decides whether a header field may enter the compression table (RFC 7541 §6.2).
 public enum HeaderIndexing: Sendable {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import CNghttp2
 import EventLoop
-import HTTP2Engine
+import HTTP
 
 /// The client side of one HTTP/2 connection on nghttp2. Owned by one thread.
 public final class NGHTTP2ClientSession {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import HTTP1
+import HTTP
 
 /// The request to an HTTP proxy: a tunnel to one host (RFC 9110 §9.3.6). May hold a password: never printed.
 public struct ProxyRequest: Sendable {

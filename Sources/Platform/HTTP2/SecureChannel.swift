@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
+public import Crypto
 public import EventLoop
 import Glibc
-public import TLS
 
 /// Buffers that all connections of one loop share; what is in them never outlives a call.
 public final class ConnectionScratch {

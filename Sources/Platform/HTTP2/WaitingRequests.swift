@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CNghttp2
-import HTTP2Engine
+import HTTP
 
 /// The fields of requests that have been submitted and wait to be written, in the order of their streams: where names
 /// and values are. The memory is used again once all are written.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CCurl
-import HTTP1
+import HTTP
 
 /// Where libcurl writes what arrives of one answer, and what it says of a failure beside its code: which check of a
 /// certificate failed, which address refused. The code alone says only that something about TLS was not right.

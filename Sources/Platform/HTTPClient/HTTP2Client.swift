@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import CCurl
-import HTTP1
+import HTTP
 
 /// A blocking HTTP/2 client with TLS over libcurl, for administration of a gateway: one request at a time
 /// on the calling thread, over one kept connection.

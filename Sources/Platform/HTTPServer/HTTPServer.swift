@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import EventLoop
-import HTTP1
+import HTTP
 import Synchronization
 
 /// A small HTTP/1.1 server for administration and metrics, with one thread of its own on which

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
 import CZlib
+public import EventLoop
 
 /// Unpacks a gzip body piece by piece, at most a bounded amount at a time: a small body may be a large one packed.
 public final class Inflater {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Glibc
 
 /// An answer on its way: its head, and its body piece by piece.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
 import EventLoop
 import Glibc
-import HTTP1
-import TLS
+import HTTP
 
 /// One connection of a `StreamServer`: bytes in, one exchange at a time, bytes out.
 final class ServerConnection {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
-import HTTP1
+import HTTP
 
 public final class StreamExchange {
   let head: RequestHead

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 public import Contract
+import Crypto
 import EventLoop
 import Glibc
-public import HTTP1
-import TLS
+public import HTTP
 
 /// The events of a `StreamServer`. All calls come from `StreamServer.turn`, on its thread.
 public protocol StreamHandler: AnyObject {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
 internal import CLinux
 internal import CRdKafka
+public import EventLoop
 internal import Glibc
 internal import Synchronization
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 
 /// Notices that one of several files was replaced or rewritten, such as credentials and the keys that they name.
 ///

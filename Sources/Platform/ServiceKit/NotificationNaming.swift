@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 public import Contract
+import Crypto
+import EventLoop
 public import Records
-import Signing
 
 /// Derives the `apns-id`s of a request's notifications: UUIDv5 of app, environment, request id and token
 /// with zero bytes between, so that a repeated request makes the same notifications.

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
 public import ConsumerGroup
 public import EventLoop
 public import Kafka

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Settings
 
 /// Looks whether what settings name can be read or written, so that `--check-config` finds what would end the

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import EventLoop
 
 /// A program in the same folder that has some of this program's commands, so that this one need not link them.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Crypto
 public import Records
 public import Settings
-import Signing
 
 /// Why a sealed provider token cannot be used, and what to do. Names no secret.
 public struct TokenSealProblem: Error, Equatable, Sendable, CustomStringConvertible {

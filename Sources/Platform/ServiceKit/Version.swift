@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CBuild
+import CLinux
 
 /// The release, and what the program was built from, as `--version`, `/version` and the metric of the build say it.
 public enum Version {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
 public import EventLoop
 import Glibc
 public import Kafka

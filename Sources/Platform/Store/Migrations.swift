@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CSQLite
+import CDatabases
 
 enum Migrations {
   /// The application id in the header of our SQLite files: "MART".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CPostgres
+import CDatabases
 import Glibc
 
 /// Owns one connection to a PostgreSQL server. One thread at a time.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CPostgres
+import CDatabases
 
 /// Which PostgreSQL database: a `postgresql://` URL, as libpq reads it. It never has a password, which would be in
 /// settings and in lists of processes: libpq takes one from its password file (`passfile=`, `~/.pgpass`).

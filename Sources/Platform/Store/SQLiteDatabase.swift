@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CSQLite
+import CDatabases
 import Contract
 import Glibc
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CPostgres
-import CSQLite
+import CDatabases
 
 /// Why the database did not do what it was asked: what happened, the cause, and whether waiting helps.
 public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import CSQLite
+import CDatabases
 public import Contract
 import Glibc
 

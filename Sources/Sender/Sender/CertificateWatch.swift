@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import EventLoop
 import SenderDecisions
 import ServiceKit
-import TLS
 import Telemetry
 
 /// What is counted of the client certificates.

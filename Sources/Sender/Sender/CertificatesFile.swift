@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 public import Contract
+public import Crypto
 public import EventLoop
 import Records
 import SenderDecisions
-public import TLS
 import Telemetry
 
 /// Why the client certificates cannot be used: which entry, which field, what to do. Names no secret.

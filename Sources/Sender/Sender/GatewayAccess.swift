@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import TLS
+import Crypto
 
 /// What a connection to a gateway needs beside an address: whom to trust, and which client certificate to
 /// show. Read at start, and again as a whole on SIGHUP.

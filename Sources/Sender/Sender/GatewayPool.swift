@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import EventLoop
 import HTTP2
 import SenderDecisions
 import ServiceKit
 import Settings
-import TLS
 
 /// What the connections of one credential to one gateway are made with, and the header fields that their requests
 /// share.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import Crypto
 import EventLoop
 import HTTP2
 import SenderDecisions
 import ServiceKit
 import Settings
-import TLS
 import Telemetry
 
 /// The sockets of one loop: pools and connections by the numbers that the `Dispatcher` gives them.

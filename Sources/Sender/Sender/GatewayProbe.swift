@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import EventLoop
 import Glibc
-import HTTP1
+import HTTP
 import HTTP2
 import Records
 import SenderDecisions
 import ServiceKit
 import Settings
-import TLS
 import Waiting
 
 /// One request to a gateway, on the way and with the TLS that the sender's pushes use, that carries neither a provider

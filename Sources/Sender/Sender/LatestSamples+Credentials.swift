@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import ServiceKit
-import TLS
 import Telemetry
 
 /// How old provider tokens are and when certificates expire. The control thread publishes.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Glibc
+import HTTP
 import HTTP2
-import HTTP2Engine
 import Records
 
 /// The header fields of a pool's requests (Apple, "Sending notification requests to APNs").

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import EventLoop
 import SenderDecisions
 
 /// Outcomes on their way to the receipts topic, in batches by `ReceiptLimits`. A record's offset is complete when Kafka has acknowledged the batch that holds its receipt.

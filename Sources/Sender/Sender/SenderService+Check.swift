@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
+import Crypto
 import EventLoop
 import SenderDecisions
 public import ServiceKit
-import TLS
 
 /// `martlet-sender --check`.
 extension SenderService {

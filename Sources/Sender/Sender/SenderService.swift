@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import EventLoop
 import Glibc
 import Kafka
@@ -7,7 +8,6 @@ import SenderDecisions
 public import ServiceKit
 public import Settings
 import Synchronization
-import TLS
 
 /// `martlet-sender`: takes notifications out of Kafka and delivers them to APNs.
 ///

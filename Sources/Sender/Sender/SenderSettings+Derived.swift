@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 public import ConsumerGroup
 import Contract
+import Crypto
+import EventLoop
 import SenderDecisions
 import Settings
-import TLS
 
 extension SenderSettings {
   var names: TopicNames { TopicNames(prefix: topicPrefix, lanes: lanes) }

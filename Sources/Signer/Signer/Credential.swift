@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 public import Records
-import Signing
 
 /// A signing key with what it may be used for. Holds a secret: never printed.
 public struct Credential: Sendable {

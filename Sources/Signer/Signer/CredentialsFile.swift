@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
+import EventLoop
 import Records
-import Signing
 
 /// Why the credentials cannot be used: which entry, which field, what to do. Names no secret.
 public struct CredentialsError: Error, Equatable, Sendable, CustomStringConvertible {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import Kafka
 import Records
 import ServiceKit
 import SignerDecisions
-import Signing
 import Telemetry
 
 /// The signer's one thread: membership in the signers' group, requests, the tokens' topic, minting.

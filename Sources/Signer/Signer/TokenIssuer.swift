@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import Records
 import SignerDecisions
-import Signing
 
 /// The signer's credentials with their keys and tokens: what a record of the topic is, and the records that
 /// `SignerMachine` wants written. No Kafka, no clock.

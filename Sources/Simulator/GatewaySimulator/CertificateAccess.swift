@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
-public import TLS
+public import Crypto
 
 /// The topics that a client's certificate permits.
 public final class CertificateAccess {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Signing
+import Crypto
 
 /// Generates channel ids: 16 random bytes in base64.
 enum ChannelID {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Telemetry
 
 /// The value of a `date` header (RFC 9110 §5.6.7), updated once a second: `Sun, 06 Nov 1994 08:49:37 GMT`.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
+import EventLoop
 import Glibc
 import Records
-import Signing
-import TLS
 
 /// The folder of `--dev`: all that a test suite needs to talk to the gateway. Missing files are created; existing ones
 /// are never overwritten.

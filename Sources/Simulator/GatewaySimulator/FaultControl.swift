@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
 import EventLoop
 import GatewayModel
 import Glibc
-import Signing
 import Synchronization
-import TLS
 
 /// The faults of the whole gateway: one engine for all loops, so that its counts cover the gateway. Loops check
 /// `concerns` first, which takes no lock: without rules the cost is one branch.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
+import EventLoop
 public import GatewayModel
 public import Records
-import Signing
-import TLS
 
 /// Reads the gateway's lists, from files and from the admin API.
 public enum GatewayFiles {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 public import GatewayModel
 import Synchronization
-import TLS
 
 /// The state of the whole gateway, for all requests.
 public enum ServiceState: String, Sendable, CaseIterable {

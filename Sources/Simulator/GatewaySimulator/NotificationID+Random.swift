@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
+import Waiting
 
 extension SeededGenerator {
   /// Generates a random UUID (version 4).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
+public import Crypto
 public import GatewayModel
 import Records
-public import Signing
 import Synchronization
 
 /// A signing key that the gateway knows.

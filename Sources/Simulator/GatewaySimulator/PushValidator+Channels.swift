@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import GatewayModel
 import Records
-import Signing
 
 /// The response to a channel management request.
 struct ChannelReply: Equatable {

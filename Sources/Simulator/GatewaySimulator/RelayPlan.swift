@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import Crypto
 import EventLoop
 import Glibc
 import ServiceKit
 import Settings
-import TLS
 
 /// The real gateway behind `--in-front-of`, shared by the loops.
 struct RelayPlan: Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Synchronization
 
 /// Iterates over what the loops have recorded, in chunks, while they go on recording.

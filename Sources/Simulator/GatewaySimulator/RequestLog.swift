@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
 public import Contract
+public import EventLoop
 import GatewayModel
 import HTTP2
 import Records

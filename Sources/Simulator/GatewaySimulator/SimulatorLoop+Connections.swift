@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import GatewayModel
 import HTTP2
 import ServiceKit
-import TLS
 
 extension SimulatorLoop {
   func accept(_ place: Int) {

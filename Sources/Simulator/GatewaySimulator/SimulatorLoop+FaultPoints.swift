@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import EventLoop
 import GatewayModel
 import HTTP2
-import TLS
 
 /// The plan for a new connection.
 struct ConnectionPlan {

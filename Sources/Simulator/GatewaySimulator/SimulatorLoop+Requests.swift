@@ -2,9 +2,9 @@
 import Contract
 import GatewayModel
 import HTTP2
-import Random
 import ServiceKit
 import Synchronization
+import Waiting
 
 extension SimulatorLoop {
   /// Judges the requests that became complete in this turn and plans their responses.

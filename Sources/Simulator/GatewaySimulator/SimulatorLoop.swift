@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import GatewayModel
 import HTTP2
-import Random
 import ServiceKit
-import TLS
+import Waiting
 
 /// One thread of the gateway: its listeners, its connections and the requests on them.
 ///

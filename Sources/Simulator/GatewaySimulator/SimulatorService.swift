@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 public import EventLoop
 import GatewayModel
 import Glibc
@@ -8,7 +8,6 @@ import HTTPServer
 import Records
 public import ServiceKit
 public import Settings
-import TLS
 
 /// `apns-simulator`: behaves like the Apple Push Notification service and records the pushes it receives. Loops
 /// (`SimulatorLoop`) serve the pushes; the admin API has its own thread.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
+import Crypto
 import EventLoop
 import HTTPClient
 import Kafka
 import ServiceKit
 import Settings
-import Signing
 import Webhooks
 
 /// The thread of one endpoint: reads its topics as a member of its group, sends the events it subscribes to, and

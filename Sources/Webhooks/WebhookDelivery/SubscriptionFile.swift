@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
+import EventLoop
 import Records
-import Signing
 public import Webhooks
 
 /// The file of subscriptions: a JSON array of objects with `name`, `url`, `secrets` and `events`, and optionally

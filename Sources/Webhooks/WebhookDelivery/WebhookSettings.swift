@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Crypto
 public import Kafka
 import ServiceKit
 public import Settings
-import TLS
 public import Webhooks
 
 /// The settings of `martlet-webhooks` after validation.

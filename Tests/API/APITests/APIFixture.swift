@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import HTTPClient
 import Kafka
 import Records
 import ServiceKit
-import Signing
 import Synchronization
 import Telemetry
 import TestSupport

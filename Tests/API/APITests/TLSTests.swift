@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
+import EventLoop
 import Glibc
 import HTTPClient
 import Records
 import ServiceKit
-import Signing
-import TLS
 import Telemetry
 import TestSupport
 import Testing

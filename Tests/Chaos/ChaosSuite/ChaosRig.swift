@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
 import EventLoop
 import Glibc
 import HTTPClient
 import Kafka
 import LabCommand
-import Random
 import Records
 import ServiceKit
+import Waiting
 
 /// A pipeline of real processes under load, the faults for it, and all that observes it.
 final class ChaosRig {

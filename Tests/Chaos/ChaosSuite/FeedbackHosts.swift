@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
 import EventLoop
 import Glibc
 import Kafka
 import LabCommand
-import Random
 import Records
 import ServiceKit
+import Waiting
 
 /// Feedback processes as if on their own hosts, each with its own disk, and devices that register again while the
 /// gateway still reports them as unregistered since an earlier time.

@@ -3,9 +3,9 @@ import Contract
 import EventLoop
 import Kafka
 import LabCommand
-import Random
 import Records
 import ServiceKit
+import Waiting
 
 /// Pushes that wait for their pace while their devices are removed or change owner, and the gateway's view.
 final class OwnersLoad {

@@ -3,11 +3,11 @@ import Contract
 import EventLoop
 import Kafka
 import LabCommand
-import Random
 import Records
 import ServiceKit
 import Store
 import Telemetry
+import Waiting
 
 /// Requests to users, half of them scheduled, and what the gateway and the receipts report.
 final class PeopleLoad {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 
 /// The kernel's report of a process (proc(5), status).
 struct ProcessStatus {

@@ -3,7 +3,7 @@ import Contract
 import EventLoop
 import Kafka
 import LabCommand
-import Random
+import Waiting
 
 /// Produces generated requests at a rate until it is stopped.
 final class RequestLoad {

@@ -2,8 +2,8 @@
 import EventLoop
 import Glibc
 import LabCommand
-import Random
 import ServiceKit
+import Waiting
 
 /// Scenarios of senders with a backlog, and with full windows of ids.
 extension Scenario {

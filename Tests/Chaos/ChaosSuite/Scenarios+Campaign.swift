@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import EventLoop
 import LabCommand
-import Random
+import Waiting
 
 /// Campaigns, while the processes that look up their devices and send to them die.
 extension Scenario {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Feedback
 import LabCommand
-import Random
 import ServiceKit
 import Store
+import Waiting
 
 /// A database that cannot be written, and clocks that jump.
 extension Scenario {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import LabCommand
-import Random
 import Records
 import Store
+import Waiting
 
 /// All faults, in sequence and overlapping, in an order chosen by the seed.
 extension Scenario {

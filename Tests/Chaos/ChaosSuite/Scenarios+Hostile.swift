@@ -4,9 +4,9 @@ import EventLoop
 import Feedback
 import Kafka
 import LabCommand
-import Random
 import Records
 import ServiceKit
+import Waiting
 
 /// Well-formed but hostile records: numbers at the ends of their ranges, and forged responses.
 extension Scenario {

@@ -2,8 +2,8 @@
 import Contract
 import Glibc
 import LabCommand
-import Random
 import Records
+import Waiting
 
 /// Brokers that stop, lose leadership, or return errors; groups that never become stable.
 extension Scenario {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import LabCommand
-import Random
+import Waiting
 
 /// Processes that die, stop, or stall.
 extension Scenario {

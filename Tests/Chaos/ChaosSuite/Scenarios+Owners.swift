@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import LabCommand
-import Random
+import Waiting
 
 /// Devices that are removed or change owner while pushes to them wait.
 extension Scenario {

@@ -2,8 +2,8 @@
 import Contract
 import EventLoop
 import Kafka
-import Random
 import ServiceKit
+import Waiting
 
 /// Malformed records, written directly to every topic.
 extension Scenario {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import LabCommand
-import Random
 import Records
 import ServiceKit
+import Waiting
 
 /// A gateway that ends every connection in the same way, and one that rejects one app of a credential.
 extension Scenario {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import EventLoop
 import LabCommand
-import Random
 import Records
+import Waiting
 
 /// Scheduled requests, while the processes that keep and send them die.
 extension Scenario {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Kafka
-import Random
 import ServiceKit
+import Waiting
 
 /// The schedule's topic is recreated while the database has the scheduled requests.
 extension Scenario {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import LabCommand
-import Random
 import Scheduler
 import Store
+import Waiting
 
 /// A scheduler whose database does not respond, several schedulers, and requests to users.
 extension Scenario {

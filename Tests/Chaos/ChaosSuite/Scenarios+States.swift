@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import LabCommand
-import Random
 import Records
+import Waiting
 
 /// The newest state wins, whatever happens.
 extension Scenario {

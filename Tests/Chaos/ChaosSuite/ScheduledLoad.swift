@@ -3,10 +3,10 @@ import Contract
 import EventLoop
 import Kafka
 import LabCommand
-import Random
 import Records
 import ServiceKit
 import Telemetry
+import Waiting
 
 /// Scheduled requests, some cancelled at least two seconds ahead, and what the gateway received.
 final class ScheduledLoad {

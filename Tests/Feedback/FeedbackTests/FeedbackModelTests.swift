@@ -3,10 +3,10 @@ import Contract
 import EventLoop
 import Glibc
 import Kafka
-import Random
 import Records
 import TestSupport
 import Testing
+import Waiting
 
 @testable import Feedback
 @testable import Store

@@ -3,12 +3,12 @@ import Contract
 import EmbeddedKafka
 import EventLoop
 import Kafka
-import Random
 import Records
 import ServiceKit
 import Store
 import TestSupport
 import Testing
+import Waiting
 
 @testable import Feedback
 

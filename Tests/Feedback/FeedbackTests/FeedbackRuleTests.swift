@@ -2,12 +2,12 @@
 import Contract
 import EventLoop
 import Kafka
-import Random
 import Records
 import ServiceKit
 import Store
 import TestSupport
 import Testing
+import Waiting
 
 @testable import Feedback
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Testing
 
 /// The kept inputs of the fuzz targets, without a fuzzer: what was found once stays found.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
+import EventLoop
 import Glibc
 import Records
-import Signing
-import TLS
 
 @testable import GatewaySimulator
 @testable import HTTPServer

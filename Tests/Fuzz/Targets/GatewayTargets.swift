@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import EventLoop
 import GatewaySimulator
 import HTTP2
 import Records
 
+@testable import Crypto
 @testable import OperatorCommand
 @testable import Sender
-@testable import TLS
 
 extension FuzzTarget {
   /// Bodies of APNs' answers and the debug data of GOAWAY. The first two bytes of the input are the status.

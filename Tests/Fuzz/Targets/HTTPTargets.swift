@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import HTTP1
+import HTTP
 
 extension FuzzTarget {
   /// A request to the HTTP API or the status pages: in pieces of any size (the first byte) it means the same; what was

@@ -2,10 +2,10 @@
 import API
 import ConsumerGroup
 import Contract
+import Crypto
 import Records
 import SenderDecisions
 import SignerDecisions
-import Signing
 import Webhooks
 
 @testable import Feedback

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-
 @testable import EventLoop
 @testable import HTTP2
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Records
 
 extension FuzzTarget {

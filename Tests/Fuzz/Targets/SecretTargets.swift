@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import PEMFiles
-import Signing
-import TLS
+import Crypto
+import EventLoop
+import Settings
 
 extension FuzzTarget {
   /// Keys for provider tokens and what is sealed with them: the first line is a file of keys, the rest a text. What

@@ -3,10 +3,10 @@ import Contract
 import EmbeddedKafka
 import EventLoop
 import Kafka
-import Random
 import Records
 import TestSupport
 import Testing
+import Waiting
 
 @Suite struct IngestGroupTests {
   private func ids(_ records: [ReadRecord]) throws -> [NotificationID] {

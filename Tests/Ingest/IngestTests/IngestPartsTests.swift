@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import Records
 import ServiceKit
 import Testing
+import Waiting
 
 @testable import Ingest
 

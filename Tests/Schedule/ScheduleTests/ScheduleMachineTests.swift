@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import ScheduleDecisions
 import Testing
+import Waiting
 
 /// `ScheduleMachine` and its `DueQueue` in virtual time, with a database and a log that are arrays.
 @Suite struct ScheduleMachineTests {

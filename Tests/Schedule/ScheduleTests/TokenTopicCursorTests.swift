@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Random
 import Testing
+import Waiting
 
 @testable import Contract
 

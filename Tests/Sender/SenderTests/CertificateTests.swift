@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
@@ -9,8 +9,6 @@ import Records
 import SenderDecisions
 import ServiceKit
 import Settings
-import Signing
-import TLS
 import Telemetry
 import TestSupport
 import Testing

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import HTTP2
 import Records
 import ServiceKit
-import Signing
 import TestSupport
 import Testing
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
 import Records
 import SenderDecisions
 import Settings
-import TLS
 import Testing
 
 @testable import Sender

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import Signing
-import TLS
+import Crypto
+import EventLoop
 import TestSupport
 import Testing
 

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
-import HTTP1
+import HTTP
 import HTTP2
 import Records
 import Settings
-import Signing
-import TLS
 import TestSupport
 import Testing
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
-import Signing
 import Synchronization
-import TLS
 import TestSupport
 
 /// A gateway over real TLS and HTTP/2 that does what a test says, request by request: one listener on one address, on

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
 import Synchronization
-import TLS
 
 /// Everything of a scripted gateway that lives on its thread.
 final class ScriptedGatewayLoop {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import Kafka
 import Records
 import SenderDecisions
-import Signing
-import TLS
 import TestSupport
 
 @testable import Sender

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
+import EventLoop
 import Kafka
 import ServiceKit
 import Signer
-import Signing
 import TestSupport
 
 extension SenderRig {

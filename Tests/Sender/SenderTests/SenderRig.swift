@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import GatewaySimulator
 import Glibc
@@ -8,7 +8,6 @@ import Kafka
 import Records
 import SenderDecisions
 import ServiceKit
-import Signing
 import TestSupport
 
 @testable import Sender

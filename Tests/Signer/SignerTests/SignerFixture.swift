@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
+import EventLoop
 import Kafka
 import Records
 import ServiceKit
 import Settings
-import Signing
 import TestSupport
 
 @testable import Signer

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import Records
 import SignerDecisions
-import Signing
 import Testing
 
 @testable import Signer

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import FeedbackDecisions
-import Random
 import SenderDecisions
+import Waiting
 
 /// The topics about devices: answers of APNs, registrations, and the marks that follow.
 struct DeviceTopicsModel {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
+import Waiting
 
 /// How APNs behaves now.
 struct GatewayMood {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import IngestDecisions
-import Random
 import SenderDecisions
+import Waiting
 
 /// One process of ingest: the shipped group membership, offsets and `IngestMachine`, on the topics as models.
 final class IngestModel: GroupProcess {

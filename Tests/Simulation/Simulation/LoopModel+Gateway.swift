@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import SenderDecisions
+import Waiting
 
 /// Connections, and what the dispatcher wants done.
 extension LoopModel {

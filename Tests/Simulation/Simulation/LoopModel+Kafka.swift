@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Random
 import SenderDecisions
+import Waiting
 
 extension LoopModel {
   // MARK: Producing

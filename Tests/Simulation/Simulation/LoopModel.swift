@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Random
 import SenderDecisions
+import Waiting
 
 /// One process of the sender with one loop: the shipped `Dispatcher`, the shipped `GroupMachine` and `Assignments` of the
 /// control thread, and an owner that does what they want done in the models of Kafka and of APNs. A crash is a new

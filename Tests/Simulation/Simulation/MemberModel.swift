@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
-import Random
+import Waiting
 
 /// Kafka's client in a process, and the way to the group's coordinator: what the process's `GroupMachine` wants done is done
 /// in `GroupModel`, late, or not at all.

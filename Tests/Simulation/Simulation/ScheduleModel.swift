@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import ScheduleDecisions
 import SenderDecisions
+import Waiting
 
 /// A request with a time, and what became of it. Times are milliseconds since the epoch, by a true clock.
 struct ScheduledWork {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import ScheduleDecisions
+import Waiting
 
 /// One campaign in the process that owns it.
 final class CampaignRun {

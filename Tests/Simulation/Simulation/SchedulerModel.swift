@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import ScheduleDecisions
+import Waiting
 
 /// One process of the scheduler: the shipped group membership, `ScheduleMachine`, rules of the schedule's records and
 /// `CampaignMachine`, on the topics and the database as models.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import SignerDecisions
+import Waiting
 
 /// The topics of provider tokens and of requests for them.
 struct TokenTopicModel {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import ScheduleDecisions
+import Waiting
 
 /// Requests with a time and campaigns, and what happens to the processes that keep them. In runs with schedulers only.
 extension Simulation {

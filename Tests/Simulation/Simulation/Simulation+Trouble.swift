@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import SenderDecisions
+import Waiting
 
 /// What happens outside of the processes, and to them.
 extension Simulation {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Random
 import SenderDecisions
+import Waiting
 
 /// The shipped decisions of ingest, sender, signer and feedback in virtual time: two processes of each in their
 /// consumer groups, the topics between them, and a gateway that keeps APNs' rules and misbehaves within them.

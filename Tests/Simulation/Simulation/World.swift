@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Random
 import SenderDecisions
+import Waiting
 
 /// A device of an app: what tokens are registered and invalid for.
 struct DeviceOfApp: Hashable, Comparable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import SenderDecisions
+import Waiting
 
 /// One sender: a book of provider tokens, some connections, and a clock that is set now and then.
 final class SimulatedSender {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import Testing
+import Waiting
 
 /// Signers and senders over days of virtual time, with Core's own schedule, books and connections.
 ///

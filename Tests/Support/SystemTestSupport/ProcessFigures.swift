@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Glibc
 
 /// Resource usage and counters of a running program, from proc(5) and its own log.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
+public import EventLoop
 import Glibc
 
 /// A TCP client that sends what no client library would. It waits at most 30 seconds for a byte.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 
 /// The files of this repository.
 public enum Repository {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import API
-import Bytes
 import Contract
+import EventLoop
 import Feedback
 import Ingest
 import Scheduler

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import API
-import Bytes
+import Crypto
+import EventLoop
 import HTTPClient
 import Kafka
-import Signing
 import SystemTestSupport
 import TestSupport
 import Testing

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import API
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import Feedback
 import HTTPClient
 import Kafka
 import Records
-import Signing
 import SystemTestSupport
 import Telemetry
 import TestSupport

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 import API
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import HTTPClient
 import Kafka
 import Records
-import Signing
 import SystemTestSupport
 import TestSupport
 import Testing

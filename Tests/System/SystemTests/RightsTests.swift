@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EmbeddedKafka
+import EventLoop
 import HTTPClient
 import Kafka
 import ServiceKit
-import Signing
 import SystemTestSupport
 import TestSupport
 import Testing

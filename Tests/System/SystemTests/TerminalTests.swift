@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
 import EventLoop
 import Glibc
 import HTTPClient
 import Kafka
 import LabCommand
 import ServiceKit
-import Signing
 import SystemTestSupport
 import TestSupport
 import Testing

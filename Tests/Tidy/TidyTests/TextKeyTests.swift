@@ -14,7 +14,7 @@ import Testing
         "Contract/Contract/Diagnosis/KafkaRight", "Contract/Contract/Diagnosis/KafkaStatistics",
         "Contract/Contract/Diagnosis/StrandedClients", "Platform/Kafka/",
         "Platform/Store/TokenStore",
-        "Platform/CommandKit/PartitionCounts", "Feedback/Feedback/DeviceTables",
+        "Platform/ServiceKit/CommandKit/PartitionCounts", "Feedback/Feedback/DeviceTables",
         "Ingest/Ingest/IngestOutput", "Operator/OperatorCommand/DeadLetterReplayer",
         "Operator/OperatorCommand/ReplayProducer",
         "Operator/OperatorCommand/Receipts/ReceiptReplay",
@@ -33,7 +33,7 @@ import Testing
       ], "names of settings and metrics, and texts of messages"
     ),
     (
-      ["Platform/EventLoop/Resolver", "Platform/HTTP1/", "Platform/TLS/"],
+      ["Platform/EventLoop/Resolver", "Platform/HTTP/HTTP1/", "Platform/Crypto/TLS/"],
       "host names, fingerprints and names of HTTP fields and arguments, which stand for no identity"
     ),
     (

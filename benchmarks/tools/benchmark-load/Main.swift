@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
 import EventLoop
 import Glibc
 import Kafka
-import Random
 import Records
 import ServiceKit
 import Settings
+import Waiting
 
 /// Produces notifications or requests as fast as their readers take them, or on a schedule, then waits until all are
 /// committed: the load of the benchmarks. Prints one JSON object.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import CLinux
+import Crypto
 import EventLoop
 import Glibc
+import HTTP
 import HTTP2
-import HTTP2Engine
-import TLS
 
 /// Measures the client's HTTP/2 leg alone: notifications from memory, over TLS, to a given server,
 /// so many in flight. Compare with `h2load` against the same server.

@@ -2,8 +2,8 @@
 import Contract
 import EventLoop
 import Glibc
-import Random
 import Store
+import Waiting
 
 /// Measures the store alone: batches as the feedback service applies them, each read, judged, written and committed
 /// together with its position. Of the devices, which a seed draws, half are new, a quarter are registered again, and a

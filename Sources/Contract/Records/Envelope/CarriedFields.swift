@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Bytes
 public import Contract
+public import EventLoop
 internal import Glibc
 
 /// The keyed fields of an envelope, `key=value` separated by tabs, in a record that `Envelope.parse` accepted: views of

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Bytes
 public import Contract
+public import EventLoop
 
 /// Writes the values of notification records: the envelope line, a newline, the body.
 ///

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Bytes
 public import Contract
+public import EventLoop
 
 /// A record of a lane that is not a notification: it frees the `apns-id` of an earlier one, which APNs refused because
 /// of the request or the settings, not the device. The partition's owner, or a later reader, then treats the next

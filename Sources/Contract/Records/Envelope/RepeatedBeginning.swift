@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-internal import Bytes
 internal import Contract
+internal import EventLoop
 internal import Glibc
 
 /// Caches the beginning of an envelope line, up to the priority: most requests have that of the previous one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-public import Bytes
+public import EventLoop
 
 extension JSONValue {
   /// Appends the value as JSON text without white space.

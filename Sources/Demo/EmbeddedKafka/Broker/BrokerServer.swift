@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import BrokerCore
-public import Bytes
-import EventLoop
+public import EventLoop
 import Synchronization
 
 /// A single-node Kafka broker in this process, on its own thread. Safe to use from any thread.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 public import BrokerCore
-public import Bytes
+public import EventLoop
 import Glibc
 
 /// Stores segments as files in a folder, along with the broker's state as a journal.

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import BrokerCore
-import Bytes
 import EventLoop
 import Glibc
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import BrokerCore
-import Bytes
-import CommandKit
 import Contract
 import EmbeddedKafka
 import EventLoop

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Random
+import Waiting
 
 /// Generates a day's worth of requests from a seed: the same seed gives the same lines.
 ///

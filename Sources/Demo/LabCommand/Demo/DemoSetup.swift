@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import CommandKit
 import Contract
+import EventLoop
 import Glibc
 import Kafka
 import ServiceKit

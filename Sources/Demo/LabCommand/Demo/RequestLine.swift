@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 public import Contract
+import Crypto
 public import Records
-import Signing
 
 /// The notifications that a request asks for, derived from its text alone by the public rule for `apns-id`s. The demo
 /// checks the pipeline's reports against them.

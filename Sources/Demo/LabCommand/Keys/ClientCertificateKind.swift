@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Signing
+import Crypto
 
 /// The kinds of client certificates needed to test certificate authentication.
 enum ClientCertificateKind: String, CaseIterable, Sendable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 public import Contract
+import Crypto
+import EventLoop
 import Records
-import Signing
 
 /// A folder with everything that a pipeline on one machine needs to authenticate with the simulator: signing keys, the
 /// credentials file, a root, a server certificate.

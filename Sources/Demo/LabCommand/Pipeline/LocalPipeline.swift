@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
-import CommandKit
-import EventLoop
+public import EventLoop
 import Glibc
 import Kafka
 import Records

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
-import EventLoop
+public import EventLoop
 import Glibc
 public import ServiceKit
 import Synchronization

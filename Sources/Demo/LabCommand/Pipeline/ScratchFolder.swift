@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
+public import EventLoop
 import Glibc
 
 /// Folders for commands that were started without one.

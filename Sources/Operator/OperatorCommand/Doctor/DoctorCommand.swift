@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import EventLoop
 import ServiceKit
 import Settings
 import Telemetry

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import EventLoop
 import Records
 
 /// The subject of a trace, and the ids that were found to belong to it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 internal import Contract
-import Random
+import Waiting
 
 /// One turn of the owner: its time, chance, and what comes of it. All that decides is handed this and writes to it.
 struct Turn: Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Random
+import Waiting
 
 /// Decides which faults are due. The same seed, rules and events give the same decisions, so a run can be replayed.
 ///

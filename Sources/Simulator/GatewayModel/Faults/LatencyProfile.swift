@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Random
+import Waiting
 
 /// A distribution of response times, in milliseconds.
 public enum LatencyProfile: Sendable, Equatable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 
 /// A frame's header (RFC 9113 §4.1).
 struct FrameHead {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
 import CNghttp2
+public import EventLoop
 public import HTTP2
 
 /// The session for load tests: it assumes that every request is valid and reads no header fields. What remains of

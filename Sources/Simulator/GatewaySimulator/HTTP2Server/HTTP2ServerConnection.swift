@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+public import Crypto
 public import EventLoop
 public import HTTP2
-public import TLS
 
 /// An accepted connection: socket, TLS and session on the owner's `Poller`.
 ///

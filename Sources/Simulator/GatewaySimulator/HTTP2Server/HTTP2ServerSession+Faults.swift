@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import CNghttp2
+import EventLoop
 public import HTTP2
 
 /// Deliberate faults of the server, for the gateway simulator.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
 import CNghttp2
+public import EventLoop
 public import HTTP2
 
 /// The server side of one HTTP/2 connection without any I/O. Owned by one thread.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import CNghttp2
-import HTTP2Engine
+import EventLoop
+import HTTP
 
 /// Reads a client's header blocks instead of nghttp2, which decodes and checks each byte of a provider token again with
 /// every push. nghttp2 is told of every request and manages its streams, windows and limits:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 
 /// Writes header fields as literals that enter no table, without Huffman coding (RFC 7541 §6.2.2, §6.2.3).
 enum HeaderLiterals {

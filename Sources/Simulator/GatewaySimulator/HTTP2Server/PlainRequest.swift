@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Glibc
 
 /// Checks whether a request's header fields are certainly valid (RFC 9113 §8.2, §8.3). Unusual fields may be valid too:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Glibc
 
 /// A field of the last block, so that fields repeated with every push, such as the provider token, are decoded once.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import CNghttp2
+import EventLoop
 import HTTP2
 
 /// Frames that a server suppresses.

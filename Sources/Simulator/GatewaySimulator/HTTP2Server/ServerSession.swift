@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
+public import EventLoop
 public import HTTP2
 
 /// The server side of one HTTP/2 connection without any I/O: bytes in, requests to a pool, bytes out.

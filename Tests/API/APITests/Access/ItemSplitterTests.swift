@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Access
-import Random
 import Testing
+import Waiting
 
 @Suite struct ItemSplitterTests {
   /// The items of a body that arrives in pieces of this many bytes.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contract
-import Random
 import Testing
+import Waiting
 
 /// Ids of notifications, with `HexWord` and `Span+Text`.
 @Suite struct NotificationIDTests {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import FeedbackDecisions
-import Random
 import Testing
+import Waiting
 
 @Suite struct DeviceStateTests {
   private func mark(_ since: Int64) -> DeviceState.Mark {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
-import Random
 import Testing
+import Waiting
 
 @Suite struct ReleasedDevicesTests {
   private typealias News = ReleasedDevices.News

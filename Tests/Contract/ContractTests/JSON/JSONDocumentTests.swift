@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Bytes
-import Random
+import EventLoop
 import Records
 import Testing
+import Waiting
 
 @Suite struct JSONDocumentTests {
   private func error(_ text: String) -> JSONError? { error(Array(text.utf8)) }

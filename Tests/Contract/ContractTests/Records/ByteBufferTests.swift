@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import Random
+import EventLoop
 import Testing
+import Waiting
 
 @Suite struct ByteBufferTests {
   private func text(_ fill: (inout ByteBuffer) -> Void) -> String {

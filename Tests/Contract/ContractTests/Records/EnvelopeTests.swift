@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contract
-import Random
 import Records
 import Testing
+import Waiting
 
 @Suite struct EnvelopeTests {
   static let id = "0f6e1c1e-5a0b-4c55-9d0e-6f6b3a1c2d3e"

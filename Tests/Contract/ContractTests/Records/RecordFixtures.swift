@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import EventLoop
 import Records
 
 /// A record of a topic as a version of Martlet writes it: a line of Tests/Fixtures/Records.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
-import Random
+import EventLoop
 import Testing
+import Waiting
 
 @testable import Records
 

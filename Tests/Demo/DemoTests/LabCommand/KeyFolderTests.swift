@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
+import EventLoop
 import Glibc
 import LabCommand
 import Records
-import Signing
-import TLS
 import Testing
 
 @Suite struct KeyFolderTests {

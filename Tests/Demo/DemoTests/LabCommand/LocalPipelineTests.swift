@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
 import EmbeddedKafka
+import EventLoop
 import Glibc
 import Kafka
 import ServiceKit

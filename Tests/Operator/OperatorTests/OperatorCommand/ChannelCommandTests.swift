@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTPClient
 import Records
 import ServiceKit
 import Settings
-import Signing
 import TestSupport
 import Testing
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import CommandKit
 import Contract
 import EmbeddedKafka
 import EventLoop

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import CommandKit
 import Kafka
+import ServiceKit
 import TestSupport
 import Testing
 

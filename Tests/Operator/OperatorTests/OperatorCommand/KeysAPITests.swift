@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import CommandKit
+import Crypto
 import EventLoop
 import Glibc
 import Records
 import ServiceKit
-import Signing
 import Telemetry
 import TestSupport
 import Testing

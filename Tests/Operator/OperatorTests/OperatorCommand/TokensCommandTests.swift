@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import CommandKit
 import Contract
 import EmbeddedKafka
+import EventLoop
 import Kafka
 import Records
 import ServiceKit

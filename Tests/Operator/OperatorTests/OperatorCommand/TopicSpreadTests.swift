@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import CommandKit
 import EmbeddedKafka
 import EventLoop
 import Kafka
+import ServiceKit
 import TestSupport
 import Testing
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Glibc
-import ServiceKit
 import TestSupport
 import Testing
 
-@testable import CommandKit
+@testable import ServiceKit
 
 @Suite struct LineSourceTests {
   private func lines(_ content: [UInt8]) throws -> [[UInt8]] {

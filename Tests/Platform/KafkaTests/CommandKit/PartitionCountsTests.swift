@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import CommandKit
 import Contract
+import ServiceKit
 import Settings
 import TestSupport
 import Testing

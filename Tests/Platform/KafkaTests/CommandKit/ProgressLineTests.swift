@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import CommandKit
+@testable import ServiceKit
 
 @Suite struct ProgressLineTests {
   @Test func `a known size shows bar, percentage, rate and the time that is left`() {

@@ -4,11 +4,10 @@ import EmbeddedKafka
 import EventLoop
 import Glibc
 import Kafka
-import ServiceKit
 import TestSupport
 import Testing
 
-@testable import CommandKit
+@testable import ServiceKit
 
 /// Why a command that writes stands, on a broker that takes nothing.
 @Suite(.serialized) struct WriteWatchTests {

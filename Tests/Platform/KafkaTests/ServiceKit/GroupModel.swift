@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
-import Random
+import Waiting
 
 @testable import Kafka
 @testable import ServiceKit

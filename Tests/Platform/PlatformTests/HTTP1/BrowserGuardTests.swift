@@ -2,7 +2,7 @@
 import Contract
 import Testing
 
-@testable import HTTP1
+@testable import HTTP
 
 @Suite struct BrowserGuardTests {
   private func status(

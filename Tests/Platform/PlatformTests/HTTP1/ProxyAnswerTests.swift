@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import HTTP1
+import HTTP
 import Testing
 
 @Suite struct ProxyAnswerTests {

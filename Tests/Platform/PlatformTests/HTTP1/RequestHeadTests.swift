@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Random
 import Testing
+import Waiting
 
-@testable import HTTP1
+@testable import HTTP
 
 /// Reads a head as a server does, in pieces of `step` bytes.
 private func head(_ text: String, step: Int = .max) throws(RequestProblem) -> RequestHead? {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Crypto
 import EventLoop
 import HTTP2
-import TLS
 import TestSupport
 import Testing
 

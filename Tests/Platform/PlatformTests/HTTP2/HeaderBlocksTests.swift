@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import GatewaySimulator
+import HTTP
 import HTTP2
-import HTTP2Engine
 import Testing
 
 /// The server reads header blocks itself and tells nghttp2 in short: nothing of it may be seen from outside. Each input

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
-import Signing
-import TLS
 import Testing
 
 /// Client and server connections over real sockets and TLS, on one poller.

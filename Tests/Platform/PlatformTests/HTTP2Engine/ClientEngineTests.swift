@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import HTTP2Engine
+@testable import HTTP
 
 /// The engine as a whole, with its parts `HeaderBlock`, `StreamTable` and `OutstandingPings`.
 @Suite struct ClientEngineTests {

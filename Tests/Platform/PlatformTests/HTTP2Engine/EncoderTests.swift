@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Random
 import Testing
+import Waiting
 
-@testable import HTTP2Engine
+@testable import HTTP
 
 /// What one side's encoder writes the other side's decoder reads, whatever happens to the table.
 @Suite struct EncoderTests {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import HTTP2Engine
+@testable import HTTP
 
 /// Flow control both ways (RFC 9113 §5.2, §6.9), limits of streams, and what becomes of requests.
 @Suite struct FlowTests {

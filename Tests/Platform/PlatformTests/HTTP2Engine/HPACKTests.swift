@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Random
 import Testing
+import Waiting
 
-@testable import HTTP2Engine
+@testable import HTTP
 
 /// RFC 7541, with `DynamicTable`, `StaticTable`, `HuffmanCode`, `FieldName` and `FieldText`.
 @Suite struct HPACKTests {

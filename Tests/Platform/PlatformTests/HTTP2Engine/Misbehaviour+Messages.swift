@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import HTTP2Engine
+import HTTP
 
 /// What is wrong with an answer.
 extension Misbehaviour {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import HTTP2Engine
+@testable import HTTP
 
 /// One thing that a server may do wrong, after request 1 has been written and before it is answered.
 struct Misbehaviour: Sendable, CustomTestStringConvertible {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Testing
 
-@testable import HTTP2Engine
+@testable import HTTP
 
 /// What a server does against RFC 9113, with `FrameReader`.
 @Suite struct MisbehaviourTests {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-@testable import HTTP2Engine
+@testable import HTTP
 
 /// An engine whose requests all look alike, with the peer's bytes in and everything that it writes in one array.
 final class Wire {

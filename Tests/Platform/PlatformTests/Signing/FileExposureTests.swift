@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import Crypto
 import Glibc
-import Signing
 import TestSupport
 import Testing
 
-@testable import Bytes
+@testable import EventLoop
 
 /// Who may read a file with a secret: the forms that systemd and Kubernetes leave behind, and those that are mistakes.
 @Suite struct FileExposureTests {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import PEMFiles
-import Signing
+import Crypto
+import EventLoop
+import Settings
 import Testing
 
 /// Keys and certificates in the forms in which people have them, with `PEMBlocks` and `DERShape`.

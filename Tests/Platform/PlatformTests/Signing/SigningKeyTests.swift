@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
+import EventLoop
 import Glibc
-import Signing
 import Testing
 
 /// A fresh folder that is removed afterwards.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Signing
+import Crypto
 import Testing
 
 /// Signatures of webhooks, against Standard Webhooks' own example and another implementation.

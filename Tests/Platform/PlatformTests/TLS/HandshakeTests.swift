@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Signing
-import TLS
+import Crypto
 import Testing
 
 @Suite struct HandshakeTests {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
+import EventLoop
 import Glibc
-import Signing
-import TLS
 import Testing
 
 /// Certificates and keys in the forms in which people have them.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Signing
 import Testing
 
-@testable import TLS
+@testable import Crypto
 
 /// What a push certificate says, and how a server judges the ones that it is shown.
 @Suite struct PushCertificateTests {

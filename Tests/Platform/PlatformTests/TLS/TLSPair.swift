@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
-import Signing
-import TLS
+import Crypto
+import EventLoop
 
 /// Certificates that the tests share: making them takes longer than the tests.
 struct Certificates {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Random
 import Testing
+import Waiting
 
 @testable import Contract
 @testable import SenderDecisions

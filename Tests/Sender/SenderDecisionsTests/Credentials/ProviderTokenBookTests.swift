@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Glibc
-import Random
 import Testing
+import Waiting
 
 @testable import Contract
 @testable import SenderDecisions

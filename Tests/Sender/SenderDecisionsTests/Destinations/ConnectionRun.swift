@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contract
-import Random
 import SenderDecisions
+import Waiting
 
 /// One connection under random events, with what has to hold.
 struct ConnectionRun {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
 import Contract
-import Random
 import SenderDecisions
+import Waiting
 
 /// One loop of the sender, the shipped `Dispatcher`, that empties a backlog of several credentials in virtual time. The
 /// gateway serves all credentials together at `rate`, and answers no push sooner than `latency`; Kafka acknowledges at

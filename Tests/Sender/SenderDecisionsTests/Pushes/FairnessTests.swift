@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contract
-import Random
 import SenderDecisions
 import Testing
+import Waiting
 
 @Suite struct FairnessTests {
   /// A loop's fairness, told of time in steps of a millisecond as a busy loop is.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-import Random
 import SenderDecisions
 import Testing
+import Waiting
 
 @Suite struct RequestDeadlinesTests {
   @Test func `deadlines expire in the order of insertion`() {

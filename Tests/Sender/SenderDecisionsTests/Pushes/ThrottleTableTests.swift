@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contract
-import Random
 import SenderDecisions
 import Testing
+import Waiting
 
 @Suite struct ThrottleTableTests {
   @Test func `only the throttled device is held, and only for its time`() {

@@ -2,9 +2,9 @@
 
 import Contract
 import Glibc
-import Random
 import SenderDecisions
 import Testing
+import Waiting
 
 @Suite struct RetryPacingTests {
   /// The times at which so many records go that failed in one moment, from when they are due, in milliseconds. Each

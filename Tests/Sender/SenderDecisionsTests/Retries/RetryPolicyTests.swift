@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contract
-import Random
 import SenderDecisions
 import Testing
+import Waiting
 
 @Suite struct RetryPolicyTests {
   private let policy = RetryPolicy(maximumAttempts: 6, promptAttempts: 2)

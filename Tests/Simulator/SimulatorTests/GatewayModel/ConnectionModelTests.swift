@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import GatewayModel
-import Random
 import Testing
+import Waiting
 
 @Suite struct ConnectionModelTests {
   private func model(

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
 import Records
-import Signing
-import TLS
 import Testing
 
 /// What the gateway does with connections: certificates, provider tokens over time, the end.

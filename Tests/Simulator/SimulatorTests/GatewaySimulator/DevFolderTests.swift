@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
 import EventLoop
 import Glibc
 import Records
 import ServiceKit
 import Settings
-import Signing
-import TLS
 import TestSupport
 import Testing
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import EventLoop
 import GatewayModel
 import GatewaySimulator
 import Glibc
 import HTTP2
 import Records
-import Signing
 import Testing
 
 /// Devices that come and go, broadcasts, channel management, and what the admin API refuses.

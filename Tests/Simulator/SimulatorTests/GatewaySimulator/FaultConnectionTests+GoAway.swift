@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
 import Records
-import TLS
 import Testing
 
 extension FaultConnectionTests {

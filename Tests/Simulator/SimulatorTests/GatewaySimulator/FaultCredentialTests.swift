@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
 import Records
-import Signing
 import Testing
 
 /// Faults of provider tokens.

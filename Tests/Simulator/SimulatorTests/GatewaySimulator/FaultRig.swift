@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+import Crypto
 import EventLoop
 import GatewaySimulator
 import Glibc
 import HTTP2
 import Records
-import TLS
 import Testing
 
 /// A simulator with faults, and clients that look at what they get.

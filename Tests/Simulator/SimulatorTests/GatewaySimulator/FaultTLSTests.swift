@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+import Crypto
 import EventLoop
 import HTTP2
 import Records
-import Signing
-import TLS
 import Testing
 
 @Suite struct FaultTLSTests {

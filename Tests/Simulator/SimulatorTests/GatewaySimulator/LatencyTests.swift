@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import GatewaySimulator
 import HTTP2
-import Random
 import Testing
+import Waiting
 
 @Suite struct LatencyTests {
   @Test func `the text forms are read`() {

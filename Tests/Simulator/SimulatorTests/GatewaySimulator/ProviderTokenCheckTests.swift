@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import GatewayModel
 import GatewaySimulator
 import Records
-import Signing
 import Testing
 
 @Suite struct ProviderTokenCheckTests {

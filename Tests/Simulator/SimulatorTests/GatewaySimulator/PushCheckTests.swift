@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Crypto
 import GatewayModel
 import GatewaySimulator
-import Signing
-import TLS
 import Testing
 
 @Suite struct PushCheckTests {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import Crypto
 import GatewaySimulator
-import Signing
 
 /// The fields of a push as text, and the memory they need while they are looked at.
 struct PushText {

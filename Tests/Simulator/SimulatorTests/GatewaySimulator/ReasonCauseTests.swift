@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
 import Records
-import Signing
-import TLS
 import Testing
 
 /// Every reason that APNs documents for pushes, broadcasts and channels is given by the gateway, and by

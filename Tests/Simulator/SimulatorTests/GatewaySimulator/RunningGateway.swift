@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
 import HTTPClient
 import Records
 import ServiceKit
-import Signing
-import TLS
 import TestSupport
 import Testing
 

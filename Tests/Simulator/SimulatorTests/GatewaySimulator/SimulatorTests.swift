@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import GatewaySimulator
 import HTTP2
 import HTTPClient
 import Records
-import Signing
-import TLS
 import Testing
 
 /// The whole simulator, with our own client and with clients that others wrote.

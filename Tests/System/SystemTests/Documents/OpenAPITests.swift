@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import API
-import Bytes
+import Crypto
+import EventLoop
 import Glibc
 import Kafka
 import Records
-import Signing
 import Store
 import SystemTestSupport
 import TestSupport

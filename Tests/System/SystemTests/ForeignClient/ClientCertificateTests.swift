@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
+import EventLoop
 import Records
-import Signing
 import SystemTestSupport
 import TestSupport
 import Testing

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
+import HTTP
 import HTTP2
-import HTTP2Engine
-import Random
 import Records
 import TestSupport
 import Testing
+import Waiting
 
 /// Our HTTP/2 engine and Python's h2.
 @Suite struct H2Tests {

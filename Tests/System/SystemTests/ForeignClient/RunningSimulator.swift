@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
 import EventLoop
 import Glibc
 import Records
-import Signing
 import SystemTestSupport
 import TestSupport
 import Testing

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
 import EventLoop
 import Glibc
 import Kafka
 import Records
-import Signing
 import SystemTestSupport
 import TestSupport
 import Testing

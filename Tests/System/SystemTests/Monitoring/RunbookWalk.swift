@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Records
 
 /// The way from an alert to its cause that docs/runbook.md describes, followed to the letter.

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import Contract
+import Crypto
 import EventLoop
 import Glibc
 import Kafka
 import Records
 import ServiceKit
-import Signing
 import Telemetry
 import TestSupport
 import Testing

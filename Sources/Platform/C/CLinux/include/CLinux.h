@@ -1,5 +1,6 @@
 #ifndef MARTLET_CLINUX_H
 #define MARTLET_CLINUX_H
+#include "Build.h"
 #include <sys/xattr.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import Contract
-import Random
 import Testing
+import Waiting
 
 @testable import ConsumerGroup
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import ConsumerGroup
-import Random
 import Testing
+import Waiting
 
 @Suite struct LoopAssignmentTests {
   private struct Place: Hashable {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
-import Random
 import Testing
+import Waiting
 
 @Suite struct MembershipTests {
   private typealias Step = Membership<Int>.Step

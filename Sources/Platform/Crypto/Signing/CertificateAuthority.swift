@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
 import COpenSSL
+public import EventLoop
 
 /// A certificate authority for tests, demos and the simulator: its certificates are trusted by
 /// clients that are given its root, and by no other.

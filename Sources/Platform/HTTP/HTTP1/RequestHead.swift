@@ -34,13 +34,13 @@ public struct RequestHead: Equatable, Sendable {
 
   /// Reads a head, from its first line to the empty one, as `HeadScanner` has found it.
   public init(_ bytes: Span<UInt8>) throws(RequestProblem) {
-    guard let first = HTTP1.line(of: bytes, from: 0) else {
+    guard let first = HTTP.line(of: bytes, from: 0) else {
       throw .malformed("there is no request line")
     }
     let line = try RequestLine(bytes.extracting(first))
     var fields: [(name: String, value: String)] = []
     var position = first.upperBound + 2
-    while let range = HTTP1.line(of: bytes, from: position) {
+    while let range = HTTP.line(of: bytes, from: position) {
       position = range.upperBound + 2
       guard fields.count < Self.mostFields else {
         throw RequestProblem(431, "there are more than \(Self.mostFields) fields")

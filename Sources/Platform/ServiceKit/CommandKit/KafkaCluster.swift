@@ -3,7 +3,6 @@ import Contract
 import EventLoop
 import Glibc
 public import Kafka
-public import ServiceKit
 
 /// A cluster as a command first meets it. Its connections end with its last use.
 public struct KafkaCluster {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import COpenSSL
-import PEMFiles
+import EventLoop
+import Settings
 import Synchronization
 
 public enum TrustRoots: Sendable {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef MARTLET_CPostgres_H
-#define MARTLET_CPostgres_H
+#ifndef MARTLET_POSTGRES_H
+#define MARTLET_POSTGRES_H
 #include <libpq-fe.h>
 #endif

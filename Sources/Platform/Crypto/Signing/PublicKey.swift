@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import COpenSSL
-import PEMFiles
+import Settings
 
 /// The public half of an ES256 key. Any thread may verify.
 public final class PublicKey: Sendable {

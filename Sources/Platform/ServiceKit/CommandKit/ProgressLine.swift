@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
-import ServiceKit
 
 /// The progress of a long piece of work, on standard error: a bar that is redrawn on a terminal, a plain line every
 /// five seconds elsewhere.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import Crypto
+import EventLoop
 public import Records
-public import ServiceKit
-import Signing
 import Telemetry
 
 /// An entry of the file of API keys, before it has a key.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import COpenSSL
-import PEMFiles
+import EventLoop
+import Settings
 
 /// A certificate with its chain, and its private key: the contents of two files (`PEMFile`), which may be one and the
 /// same. The certificate is the one that the key belongs to, wherever it stands.

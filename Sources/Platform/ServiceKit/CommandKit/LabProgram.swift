@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-public import ServiceKit
 
 /// The commands of `martlet` for trials on one machine, with the embedded broker and the simulator. They are in a program
 /// of their own, `martlet-lab`, which `martlet` runs in its place.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import COpenSSL
+import EventLoop
 
 /// The two ends of OpenSSL's encrypted bytes: a buffer that it writes to, from which the socket is written, and one that
 /// it reads from, into which the socket is read. OpenSSL's own memory BIO would copy each written record once more, fill

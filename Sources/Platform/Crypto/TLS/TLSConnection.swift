@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-public import Bytes
 import COpenSSL
+public import EventLoop
 import Glibc
 import Synchronization
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef MARTLET_CSQLite_H
-#define MARTLET_CSQLite_H
+#ifndef MARTLET_SQLITE_H
+#define MARTLET_SQLITE_H
 #include <sqlite3.h>
 
 /* Binds a text that SQLite copies. SQLITE_TRANSIENT is a cast of -1 to a function pointer, which Swift does

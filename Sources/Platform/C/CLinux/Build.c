@@ -1,4 +1,4 @@
-#include "CBuild.h"
+#include "Build.h"
 
 #ifndef MARTLET_COMMIT
 #define MARTLET_COMMIT unknown

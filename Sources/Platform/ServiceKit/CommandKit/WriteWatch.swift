@@ -2,7 +2,6 @@
 public import Contract
 import EventLoop
 public import Kafka
-public import ServiceKit
 import Telemetry
 
 /// Says why a command that writes stands: when Kafka has acknowledged nothing for some seconds it asks the cluster, names

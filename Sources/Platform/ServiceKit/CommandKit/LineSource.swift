@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
+import EventLoop
 import Glibc
-public import ServiceKit
 
 /// Reads a file or standard input line by line in bounded memory.
 public final class LineSource {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-import Bytes
 import COpenSSL
-import PEMFiles
+import EventLoop
+import Settings
 
 /// A private key for ES256: P-256, as Apple hands it out in a `.p8` file. Any thread may sign.
 public final class SigningKey: Sendable {
