@@ -246,8 +246,8 @@ let flats: KeyValuePairs = [
     files     ConsoleFiles       console.html console.css console.js
     service   OperatorCommand    Contract Kafka Records HTTPClient HTTPServer Store Crypto ConsoleFiles
     program   martlet            OperatorCommand
-    scripted  Operator           Waiting OperatorCommand SystemTestSupport TestSupport Contract ServiceKit Crypto Kafka
-                                 EventLoop GatewaySimulator HTTPClient Records Settings Telemetry Store EmbeddedKafka
+    scripted  Operator           Waiting OperatorCommand TestSupport Contract ServiceKit Crypto Kafka EventLoop
+                                 GatewaySimulator HTTPClient Records Settings Telemetry Store EmbeddedKafka
   """,
   "Demo": """
     values    BrokerCore         Contract Waiting
@@ -272,7 +272,6 @@ let rooms: KeyValuePairs = [
   "Tests/Support": """
     shell     TestSupport        CRdKafka EventLoop Kafka EmbeddedKafka BrokerCore Contract ServiceKit Settings
                                  Telemetry
-    shell     SystemTestSupport  EventLoop Telemetry TestSupport
   """,
   "Tests/Simulation": """
     values    Simulation         Contract ConsumerGroup SenderDecisions Waiting FeedbackDecisions IngestDecisions
@@ -284,16 +283,14 @@ let rooms: KeyValuePairs = [
     outer     ChaosSuite         Contract Waiting EventLoop Kafka Records Store Settings Telemetry ServiceKit LabCommand
                                  HTTPClient ConsumerGroup Feedback Scheduler
     program   martlet-chaos      ChaosSuite ServiceKit
-    tests     Chaos              ChaosSuite LabCommand Contract Records Kafka SystemTestSupport TestSupport
-                                 ConsumerGroup
   """,
   "Tests/System": """
     scripted  System             API EventLoop Contract EmbeddedKafka Feedback HTTPClient Records Kafka LabCommand
-                                 OperatorCommand SenderDecisions ServiceKit Signer Crypto SystemTestSupport TestSupport
-                                 HTTP2 Waiting HTTP WebhookDelivery Store Telemetry
+                                 OperatorCommand SenderDecisions ServiceKit Signer Crypto TestSupport HTTP2 Waiting HTTP
+                                 WebhookDelivery Store Telemetry ChaosSuite ConsumerGroup
     scripted  Deploy             API Ingest Signer Sender Feedback WebhookDelivery Scheduler GatewaySimulator
                                  OperatorCommand LabCommand ServiceKit Settings Telemetry Contract Kafka EventLoop
-                                 Records TestSupport SystemTestSupport SenderDecisions
+                                 Records TestSupport SenderDecisions
   """,
   "Tests/Tidy": """
     tests     Tidy               Records

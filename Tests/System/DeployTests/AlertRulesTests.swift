@@ -2,7 +2,6 @@
 import EventLoop
 import Glibc
 import Records
-import SystemTestSupport
 import Telemetry
 import TestSupport
 import Testing

@@ -2,7 +2,6 @@
 import EventLoop
 import Records
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -8,7 +8,6 @@ import Scheduler
 import Sender
 import Settings
 import Signer
-import SystemTestSupport
 import TestSupport
 import Testing
 import WebhookDelivery

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import SystemTestSupport
 import Telemetry
 import TestSupport
 import Testing

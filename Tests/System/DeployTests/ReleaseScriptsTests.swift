@@ -5,7 +5,6 @@ import OperatorCommand
 import Records
 import ServiceKit
 import Settings
-import SystemTestSupport
 import TestSupport
 import Testing
 

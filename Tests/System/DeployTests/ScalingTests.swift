@@ -4,7 +4,6 @@ import Records
 import Sender
 import ServiceKit
 import Settings
-import SystemTestSupport
 import TestSupport
 import Testing
 

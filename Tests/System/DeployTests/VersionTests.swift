@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

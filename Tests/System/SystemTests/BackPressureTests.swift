@@ -3,7 +3,6 @@ import Contract
 import EventLoop
 import Glibc
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

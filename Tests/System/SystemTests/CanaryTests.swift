@@ -4,7 +4,6 @@ import EventLoop
 import HTTPClient
 import Kafka
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

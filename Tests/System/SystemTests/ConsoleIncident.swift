@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
 import Glibc
-import SystemTestSupport
 import TestSupport
 
 /// A fault of the alert table, as console and `martlet status` have to show it, and its end.

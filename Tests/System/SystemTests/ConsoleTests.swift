@@ -4,7 +4,6 @@ import EventLoop
 import Glibc
 import OperatorCommand
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

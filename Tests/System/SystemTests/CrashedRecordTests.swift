@@ -5,7 +5,6 @@ import Glibc
 import HTTPClient
 import Kafka
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

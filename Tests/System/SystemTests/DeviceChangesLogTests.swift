@@ -4,7 +4,6 @@ import Crypto
 import EventLoop
 import HTTPClient
 import Kafka
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -4,7 +4,6 @@ import EmbeddedKafka
 import EventLoop
 import Kafka
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

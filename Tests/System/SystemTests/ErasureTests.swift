@@ -7,7 +7,6 @@ import Feedback
 import HTTPClient
 import Kafka
 import Records
-import SystemTestSupport
 import Telemetry
 import TestSupport
 import Testing

@@ -4,7 +4,6 @@ import EventLoop
 import Kafka
 import SenderDecisions
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@
 import Contract
 import Kafka
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

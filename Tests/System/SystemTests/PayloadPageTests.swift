@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

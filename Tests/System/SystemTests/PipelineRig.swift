@@ -8,7 +8,6 @@ import LabCommand
 import Records
 import ServiceKit
 import Signer
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -3,7 +3,6 @@ import Contract
 import HTTPClient
 import Kafka
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@
 import Contract
 import HTTPClient
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

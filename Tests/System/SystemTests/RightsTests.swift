@@ -6,7 +6,6 @@ import EventLoop
 import HTTPClient
 import Kafka
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

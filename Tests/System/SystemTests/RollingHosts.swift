@@ -5,7 +5,6 @@ import Glibc
 import HTTPClient
 import Kafka
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@
 import EventLoop
 import Glibc
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

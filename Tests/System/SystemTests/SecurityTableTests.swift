@@ -4,7 +4,6 @@ import EventLoop
 import Kafka
 import Records
 import SenderDecisions
-import SystemTestSupport
 import TestSupport
 import Testing
 

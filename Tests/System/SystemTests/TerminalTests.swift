@@ -6,7 +6,6 @@ import HTTPClient
 import Kafka
 import LabCommand
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -4,7 +4,6 @@ import Glibc
 import HTTPClient
 import Records
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

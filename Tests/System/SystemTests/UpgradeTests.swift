@@ -2,7 +2,6 @@
 import Contract
 import EventLoop
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -3,7 +3,6 @@ import Contract
 import EventLoop
 import ServiceKit
 import Synchronization
-import SystemTestSupport
 import TestSupport
 import Testing
 

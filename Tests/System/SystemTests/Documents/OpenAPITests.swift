@@ -6,7 +6,6 @@ import Glibc
 import Kafka
 import Records
 import Store
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -3,7 +3,6 @@ import Contract
 import EventLoop
 import Glibc
 import Store
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -2,7 +2,6 @@
 import Crypto
 import EventLoop
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -3,7 +3,6 @@ import EventLoop
 import Glibc
 import Records
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Records
-import SystemTestSupport
 import TestSupport
 
 /// A script of this test's Python folder, run with the packages that scripts/setup installed.

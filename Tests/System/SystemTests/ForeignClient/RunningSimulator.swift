@@ -3,7 +3,6 @@ import Crypto
 import EventLoop
 import Glibc
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import EventLoop
-import SystemTestSupport
 import TestSupport
 import Testing
 

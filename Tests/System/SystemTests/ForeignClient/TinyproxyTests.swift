@@ -2,7 +2,6 @@
 import EventLoop
 import Glibc
 import SenderDecisions
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -6,7 +6,6 @@ import Glibc
 import SenderDecisions
 import ServiceKit
 import Signer
-import SystemTestSupport
 import TestSupport
 import Testing
 

@@ -6,7 +6,6 @@ import HTTPClient
 import Kafka
 import Records
 import ServiceKit
-import SystemTestSupport
 import TestSupport
 import Testing
 

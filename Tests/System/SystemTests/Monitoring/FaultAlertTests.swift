@@ -3,7 +3,6 @@ import EventLoop
 import Glibc
 import HTTPClient
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

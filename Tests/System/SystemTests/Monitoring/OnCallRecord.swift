@@ -3,7 +3,6 @@ import Crypto
 import EventLoop
 import HTTPClient
 import Records
-import SystemTestSupport
 import TestSupport
 
 /// What somebody on call has before them while a fault lasts: alerts, the canary, `martlet status`, `/readyz` and the

@@ -3,7 +3,6 @@ import EventLoop
 import Glibc
 import HTTPClient
 import Records
-import SystemTestSupport
 import TestSupport
 
 /// Debian's Prometheus on a free port of the loopback, with status pages to scrape every half second.

@@ -2,7 +2,6 @@
 import EventLoop
 import Glibc
 public import Telemetry
-public import TestSupport
 
 /// A program of this build, or a system program, running in its own process.
 ///

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Records
-import SystemTestSupport
 import TestSupport
 import Testing
 

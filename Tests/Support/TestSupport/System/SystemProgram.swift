@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 import Glibc
-import TestSupport
 
 /// System programs that tests run.
 public enum SystemProgram {
