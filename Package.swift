@@ -296,10 +296,8 @@ let rooms: KeyValuePairs = [
     tests     Tidy               Records
   """,
   "benchmarks/tools": """
-    program   http2-benchmark    EventLoop Crypto HTTP2 CLinux HTTP
-    program   store-benchmark    Contract EventLoop Waiting Store
-    program   benchmark-load     Contract EventLoop Kafka Waiting Records ServiceKit Settings
-    program   benchmark-topics   ServiceKit Kafka Contract Settings
+    program   benchmark-tool     EventLoop Crypto HTTP2 CLinux HTTP Contract Waiting Store Kafka Records ServiceKit
+                                 Settings
   """,
 ]
 

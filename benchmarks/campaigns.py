@@ -108,7 +108,7 @@ FILLED = (
 
 def fill(devices, count, share):
     """Makes the schema with our own program, and the devices with one statement."""
-    call([BUILD / "store-benchmark", devices, 1, 1])
+    call([BUILD / "benchmark-tool", "store", devices, 1, 1])
     started = time.monotonic()
     form = {"count": count, "app": APP, "share": share}
     if devices.startswith("postgresql:"):

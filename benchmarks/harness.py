@@ -171,7 +171,7 @@ class Rig:
     def create_topics(self, words):
         self.kafka = self.options.kafka
         self.prefix = f"martlet-benchmark-{secrets.token_hex(4)}."
-        call([BUILD / "benchmark-topics", *self.topics(), *words])
+        call([BUILD / "benchmark-tool", "topics", *self.topics(), *words])
         self.created = True
         log(f"created topics {self.prefix}*")
 
@@ -179,7 +179,7 @@ class Rig:
         if not self.created:
             return
         try:
-            call([BUILD / "benchmark-topics", *self.topics(), "--delete"])
+            call([BUILD / "benchmark-tool", "topics", *self.topics(), "--delete"])
         except Failure as failure:
             log(f"the topics {self.prefix}* are still there: {failure}")
 
@@ -252,14 +252,14 @@ class Rig:
     def loaded(self, kind, count, *flags, timeout=600):
         """Runs the load to its end; returns what it prints."""
         output = call([
-            BUILD / "benchmark-load", *self.topics(), "--kind", kind, "--count", count,
+            BUILD / "benchmark-tool", "load", *self.topics(), "--kind", kind, "--count", count,
             "--apps", self.options.apps, *flags], timeout=timeout, among=self.processes)
         return json.loads(output.strip().splitlines()[-1])
 
     def start_load(self, kind, count, *flags):
         """Starts the load beside what is measured."""
         return self.start(
-            "benchmark-load", *self.topics(), "--kind", kind, "--count", count, "--apps",
+            "benchmark-tool", "load", *self.topics(), "--kind", kind, "--count", count, "--apps",
             self.options.apps, *flags)
 
     def receipts(self):

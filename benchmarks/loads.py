@@ -10,7 +10,7 @@ import urllib.request
 from harness import Failure, Rig, free_port, log
 from results import median, row
 
-# Receipts in a record of benchmark-load.
+# Receipts in a record of `benchmark-tool load`.
 RECEIPTS = 100
 
 # What one loop has in flight at most (--max-in-flight).

@@ -54,7 +54,7 @@ def http2(options):
 def clients(rig, streams):
     def client(implementation):
         output = call([
-            BUILD / "http2-benchmark", "localhost", rig.port, rig.folder / "keys" / "root.pem", rig.options.count,
+            BUILD / "benchmark-tool", "http2", "localhost", rig.port, rig.folder / "keys" / "root.pem", rig.options.count,
             streams, 1, 262, implementation], timeout=600)
         figures = json.loads(output.strip().splitlines()[-1])
         return figures["cpu_us_per_request"], figures["requests_per_second"], figures["resident_mib"]
@@ -168,7 +168,7 @@ def tokens(options):
             time.sleep(1)
             before = process.thread_cpu("loop-0")
             call([
-                BUILD / "benchmark-load", *rig.topics(), "--kind", "provider-tokens", "--count",
+                BUILD / "benchmark-tool", "load", *rig.topics(), "--kind", "provider-tokens", "--count",
                 count, "--app", f"com.example.round{number}.app"])
             time.sleep(1)
             used = (process.thread_cpu("loop-0") - before - (before - quiet)) / 1_000
@@ -475,7 +475,7 @@ def store(options):
             numbers = itertools.count()
 
             def measure():
-                program = ["taskset", "-c", "0", BUILD / "store-benchmark"]
+                program = ["taskset", "-c", "0", BUILD / "benchmark-tool", "store"]
                 return upserts(server, name, [*program, place(next(numbers)), options.count], options.count)
 
             cpu, rate = rounds(options, measure)
@@ -485,7 +485,7 @@ def store(options):
 
 
 def upserts(server, name, command, count):
-    """CPU of an upsert, that of the server included, and upserts per second, as store-benchmark measures them."""
+    """CPU of an upsert, that of the server included, and upserts per second, as `benchmark-tool store` measures them."""
     before = server.cpu()
     figures = json.loads(call(command, timeout=3_600).strip().splitlines()[-1])
     served = (server.cpu() - before) / count if name == "PostgreSQL" else 0
@@ -505,7 +505,7 @@ def rebuild(options):
                     place = rig.folder / f"rebuild-{next(numbers)}.db"
                 else:
                     place = server.database(None)
-                program = [BUILD / "store-benchmark", place, options.count, "rebuild"]
+                program = [BUILD / "benchmark-tool", "store", place, options.count, "rebuild"]
                 figures = upserts(server, name, program, options.count)
                 if name == "SQLite":
                     sizes.append(os.path.getsize(place))

@@ -76,7 +76,7 @@ enum LoadCommand: Service {
     var waits: Bool { kind != "provider-tokens" && kind != "invalid-tokens" && !isUnread }
   }
 
-  static let name = "benchmark-load"
+  static let name = "load"
   static let summary = "Produces a load to a running pipeline and waits until it is consumed."
   static let reportsCounters = false
   static let table = SettingTable(declaredBy: Load.self, kafkaProperties: true)
@@ -346,9 +346,4 @@ private final class Producing {
       usleep(20_000)
     }
   }
-}
-
-@main
-struct Main {
-  static func main() { runService(LoadCommand.self) }
 }

@@ -12,17 +12,16 @@ import Waiting
 /// With rebuild: an empty database is filled as from its topics, 12,000 records in a transaction, until it is complete.
 /// Each device has a user, a locale, a version, a model and a time zone; one in twenty is invalid.
 ///
-///     store-benchmark FILE|URL [devices] [batch]
-///     store-benchmark FILE|URL count rebuild
-@main
-struct Main {
-  static func main() {
-    let arguments = CommandLine.arguments
+///     benchmark-tool store FILE|URL [devices] [batch]
+///     benchmark-tool store FILE|URL count rebuild
+enum StoreBenchmark {
+  /// - Parameter arguments: the subcommand, and what follows it.
+  static func run(_ arguments: [String]) {
     func number(_ index: Int, _ standard: Int) -> Int {
       arguments.count > index ? Int(arguments[index]) ?? standard : standard
     }
     guard arguments.count >= 2 else {
-      fail("usage: store-benchmark FILE|URL [devices] [batch|rebuild]")
+      fail("usage: benchmark-tool store FILE|URL [devices] [batch|rebuild]")
     }
     do throws(StoreError) {
       let store = try TokenStore(arguments[1], now: WallClock.milliseconds())

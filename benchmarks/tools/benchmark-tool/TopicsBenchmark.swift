@@ -24,7 +24,7 @@ enum TopicsOfBenchmark: Service {
     }
   }
 
-  static let name = "benchmark-topics"
+  static let name = "topics"
   static let summary = "Creates the topics of a benchmark on a Kafka cluster, or deletes them."
   static let reportsCounters = false
   static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
@@ -54,9 +54,4 @@ enum TopicsOfBenchmark: Service {
     }
     if let error = errors.compactMap({ $0 }).first { throw error }
   }
-}
-
-@main
-struct Main {
-  static func main() { runService(TopicsOfBenchmark.self) }
 }

@@ -9,17 +9,16 @@ import HTTP2
 /// Measures the client's HTTP/2 leg alone: notifications from memory, over TLS, to a given server,
 /// so many in flight. Compare with `h2load` against the same server.
 ///
-///     http2-benchmark HOST PORT ROOTS.pem [requests] [streams] [connections] [body bytes] [engine|nghttp2]
-@main
-struct Main {
-  static func main() {
-    let arguments = CommandLine.arguments
+///     benchmark-tool http2 HOST PORT ROOTS.pem [requests] [streams] [connections] [body bytes] [engine|nghttp2]
+enum HTTP2Benchmark {
+  /// - Parameter arguments: the subcommand, and what follows it.
+  static func run(_ arguments: [String]) {
     func number(_ index: Int, _ standard: Int) -> Int {
       arguments.count > index ? Int(arguments[index]) ?? standard : standard
     }
     guard arguments.count >= 4, let port = UInt16(arguments[2]) else {
       fail(
-        "usage: http2-benchmark HOST PORT ROOTS.pem [requests] [streams] [connections] [body] [engine|nghttp2]"
+        "usage: benchmark-tool http2 HOST PORT ROOTS.pem [requests] [streams] [connections] [body] [engine|nghttp2]"
       )
     }
     do {
@@ -150,7 +149,7 @@ final class Load {
     if !started[index] || connection.isClosed {
       for notice in connection.drainNotices() {
         if case .closed(let failure) = notice {
-          Main.fail("closed: \(String(describing: failure))")
+          HTTP2Benchmark.fail("closed: \(String(describing: failure))")
         }
         if case .settings = notice { started[index] = true }
       }
