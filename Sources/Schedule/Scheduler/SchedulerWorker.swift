@@ -142,6 +142,7 @@ final class SchedulerWorker {
     if member.hasLeft { return 0 }
     let read = readRecords(now)
     let acted = act(now)
+    loadCampaigns(now)
     var hasActed = acted == Self.actionsATurn
     if failure == nil {
       let wall = WallClock.milliseconds()
@@ -198,7 +199,6 @@ final class SchedulerWorker {
         _ = people.removeAll()
         machine.begin(partitions.map(\.partition))
         campaigns.removeAll()
-        beginCampaigns(partitions.map(\.partition))
         nextCount = 0
       case .drain:
         batch = ScheduleBatch()
@@ -208,7 +208,7 @@ final class SchedulerWorker {
       case .abandon, .unassigned:
         counters.set(.partitionsAssigned, 0)
         producer.abandon()
-        upkeep.copies = 0
+        (upkeep.copies, upkeep.unloaded) = (0, [])
         batch = ScheduleBatch()
         _ = people.removeAll()
         machine.removeAll()
@@ -271,15 +271,14 @@ final class SchedulerWorker {
     return false
   }
 
-  /// Takes over the campaigns of these partitions from the database.
-  private func beginCampaigns(_ partitions: [Int32]) {
-    do throws(StoreError) {
-      for partition in partitions {
+  /// Takes over the campaigns of new partitions from the database, now or, if that does not answer, later.
+  func loadCampaigns(_ now: UInt64) {
+    while let partition = upkeep.unloaded.last {
+      let isRead = withDatabase(now) { () throws(StoreError) in
         for entry in try store.campaigns(partition) { campaigns.stored(entry, partition) }
       }
-    } catch {
-      // The database answered a moment ago.
-      failure = failure ?? ServiceFailure("\(error)")
+      guard isRead else { return }
+      upkeep.unloaded.removeLast()
     }
   }
 
