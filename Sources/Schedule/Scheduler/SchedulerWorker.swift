@@ -53,8 +53,6 @@ final class SchedulerWorker {
   static let databasePause: UInt64 = 500
   /// How long the database may fail while a partition is taken over.
   private static let takeoverPatience: UInt64 = 20_000
-  /// A turn in which a database has let others wait for so long ends: Kafka's client is to be asked again before long.
-  private static let longTurn: UInt64 = 10_000
 
   let context: ServiceContext
   let store: ScheduleStore
@@ -150,7 +148,7 @@ final class SchedulerWorker {
       failure = failure ?? campaigns.failure
     }
     hasActed = endRequestsOfRemovedKeys(now) || hasActed
-    let hasWaited = counters[.databaseFailing] > 0 && isLong(now)
+    let hasWaited = counters[.databaseFailing] > 0 && ServiceLoop.isLong(now)
     let hasLooked = !hasWaited && sendToUsers(now)
     if !hasWaited { sendToLateTokens(now) }
     producer.lookAfter(now: now)
@@ -164,15 +162,11 @@ final class SchedulerWorker {
     return Self.turnMilliseconds
   }
 
-  private func isLong(_ turn: UInt64) -> Bool {
-    MonotonicClock.milliseconds() >= turn + Self.longTurn
-  }
-
   private func showFigures(_ now: UInt64) {
     let wall = WallClock.milliseconds()
     counters.set(.loaded, machine.count)
     counters.set(.lateMilliseconds, Int(machine.lateness(now: wall)))
-    guard !isLong(now) else { return }
+    guard !ServiceLoop.isLong(now) else { return }
     people.lookAtState(now: now)
     lookAfterDatabase(now)
     guard now >= nextCount, now >= databaseNotBefore else { return }
