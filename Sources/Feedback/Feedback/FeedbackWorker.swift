@@ -18,9 +18,6 @@ final class FeedbackWorker {
   /// How many records are taken before their bytes and lines are counted. A record of receipts has many lines.
   private static let recordsAtOnce = 100
   private static let receiptRecordsAtOnce = 16
-  /// A turn in which the database has failed, and so long, in milliseconds, asks it nothing more: Kafka's client is to be
-  /// asked again before long.
-  private static let longTurn: UInt64 = 10_000
   /// So many names of zones that do not exist are in the log.
   private static let zonesToldAtMost = 20
 
@@ -123,7 +120,7 @@ final class FeedbackWorker {
   }
 
   private var hasWaited: Bool {
-    counters[.databaseFailing] > 0 && MonotonicClock.milliseconds() >= turnBegan + Self.longTurn
+    counters[.databaseFailing] > 0 && ServiceLoop.isLong(turnBegan)
   }
 
   // MARK: The group

@@ -45,6 +45,12 @@ public final class ServiceLoop {
   /// Sleeps so many milliseconds, at most a thousand, whatever happens: what comes meanwhile is dealt with together.
   public func rest(_ milliseconds: UInt32) { usleep(milliseconds * 1_000) }
 
+  /// Whether a turn that began then is long. If the database fails in one, it is asked nothing more: Kafka's client is to
+  /// be asked again before long.
+  public static func isLong(_ turn: UInt64) -> Bool {
+    MonotonicClock.milliseconds() >= turn + 10_000
+  }
+
   /// Says that the thread lives.
   ///
   /// - Returns: the time (monotonic milliseconds).

@@ -32,8 +32,8 @@ final class UnacknowledgedWait: Sendable {
 /// The state of a process's own health: whether its threads turn, why it is not ready, and how things stand inside it.
 /// Any thread may use it; none of it is for the way of a notification.
 public final class StatusBoard: Sendable {
-  /// Milliseconds without a turn after which a thread counts as stuck.
-  public static let patience: UInt64 = 30_000
+  /// Milliseconds without a turn after which a thread counts as stuck: longer than one waits for a database.
+  public static let patience: UInt64 = 60_000
 
   /// Milliseconds without an acknowledgement after which the process counts as unable to write. librdkafka repeats by
   /// itself for as long as it may, and reports nothing: too few replicas in sync, a full disk, a leader that is gone.

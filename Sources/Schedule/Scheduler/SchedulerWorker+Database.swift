@@ -19,6 +19,8 @@ struct ScheduleUpkeep {
   var hasRemoved = false
   /// Assigned partitions that the database has not yet recorded as complete.
   var unnoted: Set<Int32> = []
+  /// Assigned partitions whose campaigns have not yet been read from the database.
+  var unloaded: [Int32] = []
   /// Partitions whose recreated topics are still to be written, and the key after which to continue.
   var unwritten: [(partition: Int32, after: ExactText)] = []
   /// The number of records of them that Kafka has not acknowledged.
@@ -37,7 +39,7 @@ struct ScheduleUpkeep {
   var reader: OffsetRangeReader?
 
   mutating func begin(_ partitions: [Int32]) {
-    unnoted = Set(partitions)
+    (unnoted, unloaded) = (Set(partitions), partitions)
     unwritten = partitions.sorted().map { ($0, "") }
     (copies, gone) = (0, [])
     // What no partition owns any more is the business of the first one's owner.

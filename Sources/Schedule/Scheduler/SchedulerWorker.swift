@@ -53,8 +53,6 @@ final class SchedulerWorker {
   static let databasePause: UInt64 = 500
   /// How long the database may fail while a partition is taken over.
   private static let takeoverPatience: UInt64 = 20_000
-  /// A turn in which a database has let others wait for so long ends: Kafka's client is to be asked again before long.
-  private static let longTurn: UInt64 = 10_000
 
   let context: ServiceContext
   let store: ScheduleStore
@@ -142,6 +140,7 @@ final class SchedulerWorker {
     if member.hasLeft { return 0 }
     let read = readRecords(now)
     let acted = act(now)
+    loadCampaigns(now)
     var hasActed = acted == Self.actionsATurn
     if failure == nil {
       let wall = WallClock.milliseconds()
@@ -149,7 +148,7 @@ final class SchedulerWorker {
       failure = failure ?? campaigns.failure
     }
     hasActed = endRequestsOfRemovedKeys(now) || hasActed
-    let hasWaited = counters[.databaseFailing] > 0 && isLong(now)
+    let hasWaited = counters[.databaseFailing] > 0 && ServiceLoop.isLong(now)
     let hasLooked = !hasWaited && sendToUsers(now)
     if !hasWaited { sendToLateTokens(now) }
     producer.lookAfter(now: now)
@@ -163,15 +162,11 @@ final class SchedulerWorker {
     return Self.turnMilliseconds
   }
 
-  private func isLong(_ turn: UInt64) -> Bool {
-    MonotonicClock.milliseconds() >= turn + Self.longTurn
-  }
-
   private func showFigures(_ now: UInt64) {
     let wall = WallClock.milliseconds()
     counters.set(.loaded, machine.count)
     counters.set(.lateMilliseconds, Int(machine.lateness(now: wall)))
-    guard !isLong(now) else { return }
+    guard !ServiceLoop.isLong(now) else { return }
     people.lookAtState(now: now)
     lookAfterDatabase(now)
     guard now >= nextCount, now >= databaseNotBefore else { return }
@@ -198,7 +193,6 @@ final class SchedulerWorker {
         _ = people.removeAll()
         machine.begin(partitions.map(\.partition))
         campaigns.removeAll()
-        beginCampaigns(partitions.map(\.partition))
         nextCount = 0
       case .drain:
         batch = ScheduleBatch()
@@ -208,7 +202,7 @@ final class SchedulerWorker {
       case .abandon, .unassigned:
         counters.set(.partitionsAssigned, 0)
         producer.abandon()
-        upkeep.copies = 0
+        (upkeep.copies, upkeep.unloaded) = (0, [])
         batch = ScheduleBatch()
         _ = people.removeAll()
         machine.removeAll()
@@ -271,15 +265,14 @@ final class SchedulerWorker {
     return false
   }
 
-  /// Takes over the campaigns of these partitions from the database.
-  private func beginCampaigns(_ partitions: [Int32]) {
-    do throws(StoreError) {
-      for partition in partitions {
+  /// Takes over the campaigns of new partitions from the database, now or, if that does not answer, later.
+  func loadCampaigns(_ now: UInt64) {
+    while let partition = upkeep.unloaded.last {
+      let isRead = withDatabase(now) { () throws(StoreError) in
         for entry in try store.campaigns(partition) { campaigns.stored(entry, partition) }
       }
-    } catch {
-      // The database answered a moment ago.
-      failure = failure ?? ServiceFailure("\(error)")
+      guard isRead else { return }
+      upkeep.unloaded.removeLast()
     }
   }
 

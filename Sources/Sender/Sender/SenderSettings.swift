@@ -208,6 +208,10 @@ public struct SenderSettings: DeclaredSettings, Sendable {
     if loops == 0 { loops = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
     files.follow([certificatesPath, gatewayRoots, tokenKey].compactMap(\.self))
     try checkRoots(values)
+    if http2 == .nghttp2, indexesAuthorization, values.isGiven("hpack-authorization") {
+      throw values.error(
+        "hpack-authorization", "nghttp2 only writes literals; leave it out, or set http2 to engine")
+    }
     seal = try TokenSeal(values)
     if let certificatesPath {
       do throws(CertificatesError) {

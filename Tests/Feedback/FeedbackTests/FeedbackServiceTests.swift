@@ -6,14 +6,20 @@ import Kafka
 import Records
 import ServiceKit
 import Settings
-import Store
 import TestSupport
 import Testing
 
 @testable import Feedback
+@testable import Store
 
 @Suite(.serialized) struct FeedbackServiceTests {
   private typealias Fixture = FeedbackFixture
+
+  /// A restart would not help, and the next start would wait as long.
+  @Test func `a thread that waits for PostgreSQL does not count as stuck`() {
+    let patience = PostgresConnection.Patience()
+    #expect(patience.answer + 2 * patience.backend < StatusBoard.patience)
+  }
 
   @Test(arguments: DatabaseKind.allCases)
   func `invalid tokens are recorded and published, and their offsets committed`(kind: DatabaseKind)

@@ -2,6 +2,7 @@
 import ConsumerGroup
 import Contract
 import SenderDecisions
+import Settings
 import TestSupport
 import Testing
 
@@ -45,6 +46,15 @@ import Testing
     #expect(dispatch.partitionBounds.openAtMost == 18)
     #expect(dispatch.isOrdered)
     #expect(dispatch.ownBroadcasts == (production: false, sandbox: true))
+  }
+
+  @Test func `a compression that nghttp2 does not have is refused with the remedy`() throws {
+    let error = #expect(throws: SettingErrors.self) {
+      try dispatch(["--http2=nghttp2", "--hpack-authorization=index"])
+    }
+    #expect(error?.description.contains("set http2 to engine") == true)
+    _ = try dispatch(["--http2=nghttp2", "--hpack-authorization=literal"])
+    _ = try dispatch(["--http2=nghttp2"])
   }
 
   @Test func `there are no more connections than files may be open`() throws {

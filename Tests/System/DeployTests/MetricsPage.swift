@@ -68,7 +68,7 @@ enum MetricsPage {
     | page | meaning |
     | --- | --- |
     | `/metrics` | Prometheus' text format 0.0.4: the metrics below |
-    | `/healthz` | 200 while every thread turns; 503, with the threads as JSON, when one has not for 30 s: restart the process |
+    | `/healthz` | 200 while every thread turns; 503, with the threads as JSON, when one has not for 60 s: restart the process |
     | `/readyz` | 200 while the process is ready; 503 with the reasons as JSON, such as `has no partitions`, `no provider token for credential …`, `Kafka is unreachable`, `is stopping` |
     | `/version` | program and release as JSON |
     | `/debug/state` | for people: why it is not ready, when each thread last turned, and of a sender every connection with its stream credit, every destination with its circuit breaker, and the oldest incomplete record of each partition with its age, attempts and last reason; at most 500 entries per list |

@@ -154,6 +154,8 @@ public final class TLSContext: Sendable {
       throw TLSError(kind: .configuration, message: "trusted authorities: \(path) \(error)")
     }
     let store = SSL_CTX_get_cert_store(raw)
+    // Also one that another has signed, as libcurl does with the same file.
+    X509_STORE_set_flags(store, UInt(X509_V_FLAG_PARTIAL_CHAIN))
     withExtendedLifetime(found) {
       for certificate in found.list { X509_STORE_add_cert(store, certificate) }
     }

@@ -40,6 +40,16 @@ import Testing
     #expect(error?.message.contains("issuer certificate") == true)
   }
 
+  @Test func `a certificate that is trusted itself needs no root above it`() throws {
+    let client = try TLSContext.client(roots: .pem(certificates.localhost.certificates))
+    let pair = try TLSPair(client, .server(identity: certificates.localhost))
+    try pair.handshake()
+    #expect(pair.client.isEstablished)
+    let other = TLSIdentity(try certificates.authority.issueServer())
+    let stranger = try TLSPair(client, .server(identity: other))
+    #expect(throws: TLSError.self) { try stranger.handshake() }
+  }
+
   @Test func `the system's authorities do not know the test authority`() throws {
     let pair = try TLSPair(.client(), .server(identity: certificates.localhost))
     let error = #expect(throws: TLSError.self) { try pair.handshake() }

@@ -103,4 +103,20 @@ import Testing
     context.signals.requestStop()
     try worker.run()
   }
+
+  @Test func `campaigns of new partitions are taken over once the database answers`() throws {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let (worker, context) = try worker(fixture)
+    worker.upkeep.begin([0])
+    let tick = MonotonicClock.milliseconds()
+    worker.withDatabase(tick) { () throws(StoreError) in
+      _ = try TokenStore(fixture.folder.file("none/b.db"), now: 1)
+    }
+    worker.loadCampaigns(tick)
+    #expect(worker.upkeep.unloaded == [0] && worker.failure == nil)
+    worker.loadCampaigns(tick + SchedulerWorker.databasePause)
+    #expect(worker.upkeep.unloaded.isEmpty && worker.failure == nil)
+    context.signals.requestStop()
+    try worker.run()
+  }
 }
