@@ -135,8 +135,9 @@ public struct Connection: Sendable {
   ///   - isUnprocessed: APNs has certainly not processed the push.
   ///   - timedOut: we have given it up.
   mutating func unanswered(isUnprocessed: Bool, timedOut: Bool, _ turn: inout Turn) {
+    // What could not even be written in time was not refused: nothing gets through here any more.
     let action =
-      if isUnprocessed { machine.refused() } else if timedOut { machine.timedOut() } else {
+      if timedOut { machine.timedOut() } else if isUnprocessed { machine.refused() } else {
         machine.reset()
       }
     perform(action, &turn)

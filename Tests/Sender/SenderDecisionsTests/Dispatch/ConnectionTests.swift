@@ -51,6 +51,17 @@ import Testing
     #expect(loop.counted(.resentUnprocessed) >= 100 && loop.moves.isEmpty)
   }
 
+  @Test func `a connection on which nothing gets out is left, although PINGs are answered`() {
+    let loop = ScriptedLoop { $0.requestTimeout = 2_000 }
+    loop.answer { $0.connection == 1 && $0.stream > 1 ? .unwritten : .accepted }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.produce(1)
+    #expect(loop.runToEnd(of: 2, within: 20_000))
+    #expect(loop.requests(of: 1).map(\.connection) == [1, 1, 1, 2])
+    #expect(loop.delivered(0..<2, attempts: 1))
+  }
+
   @Test
   func `a connection is replaced at its age, after its successor is there, nothing sent twice`() {
     let loop = ScriptedLoop { $0.connectionAge = 20_000 }
