@@ -134,10 +134,11 @@ public struct DestinationHealth: Sendable {
     after response: GatewayResponse, _ reaction: Reaction, hasToken: Bool, now: UInt64
   ) -> Bool {
     switch response.credential {
-    case .refresh, .refreshIfOld: asksForToken(now: now)
+    case .refresh: hasToken && asksForToken(now: now)
     // Only the signer can tell whether the token is the one that it has signed.
     case .stop: hasToken && !reaction.isOfAddress && asksForToken(now: now)
-    case .none, .freeze: false
+    // None that old is sent, and its successor was asked for before (`ProviderTokenWatch`).
+    case .none, .freeze, .refreshIfOld: false
     }
   }
 
