@@ -42,6 +42,20 @@ import Testing
     #expect(loop.requests.allSatisfy { $0.address == 1 })
   }
 
+  @Test func `what expires while the limit is 0 ends as expired, in time`() {
+    let loop = ScriptedLoop { $0.pool.maximum = 1 }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.tell(.limit(0))
+    loop.run(milliseconds: 100)
+    loop.produce(1..<20) { $0.expiresAt = loop.wall + 2_000 }
+    loop.run(milliseconds: 3_000)
+    #expect((1..<20).allSatisfy { loop.endings[$0]?.cause == .expiration })
+    loop.tell(.limit(10))
+    loop.produce(20)
+    #expect(loop.runToEnd(of: 21) && loop.requests.count == 2)
+  }
+
   @Test func `refused streams go again uncounted; a connection that refuses all is left`() {
     let loop = ScriptedLoop(addresses: 2) { $0.pool.minimum = 2 }
     loop.gateways[0].reply = { $0.stream == 1 ? .accepted : .refusedStream }
