@@ -360,6 +360,8 @@ public struct DestinationHealth: Sendable {
 
   /// A connection that was made takes no more pushes, and not because its owner had no more use for it. Once for each.
   public mutating func connectionEnded(_ end: ConnectionEnd, now: UInt64, random: UInt64) {
+    // Opened again at once it would end so again, and again: the next one is for the next push.
+    if end.isUnused { return policy.closedIdle() }
     let hasOther = end.isAddressAside && addresses.hasOther(now: now)
     if end.hasAccepted {
       connects.ended(

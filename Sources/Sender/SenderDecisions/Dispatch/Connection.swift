@@ -302,7 +302,17 @@ public struct Connection: Sendable {
       hasAccepted: machine.hasAccepted, lived: now - startedAt, isAddressAside: isAddressAside)
     end.accepted = machine.acceptedStreams
     end.isInOrder = machine.endReason == .goAway
+    end.isUnused = isUnused(now: now)
     return end
+  }
+
+  /// The gateway, or something on the way to it, ended it after it had taken requests for a while and was sent none: they
+  /// end what is idle.
+  func isUnused(now: UInt64) -> Bool {
+    guard race == 0, machine.streamsOpened == 0, machine.limit > 0,
+      now - startedAt >= ConnectBackoff.shortLife
+    else { return false }
+    return machine.endReason == nil || machine.endReason == .goAway
   }
 
   /// It is over.

@@ -138,7 +138,9 @@ struct ConnectionSet: Sendable {
     }
     if !isOfAddressAlone { noteLeaving(index, &turn) }
     // Silence is a loss, although it is we who close.
-    let isLoss = isFailure || connections[index].machine.endReason == .silent
+    let isLoss =
+      (isFailure && !connections[index].isUnused(now: turn.now))
+      || connections[index].machine.endReason == .silent
     connections.remove(index)
     connectAttempts.endAttempt(of: race, isLast: !isOfAddressAlone)
     if isOfAddressAlone { return goOn(race, &turn) }

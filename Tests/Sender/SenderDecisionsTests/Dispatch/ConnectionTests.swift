@@ -156,6 +156,25 @@ import Testing
     #expect(Set(loop.requests.map(\.connection)) == [1, 2])
   }
 
+  @Test(arguments: [true, false])
+  func `a gateway that ends what is idle does not fail: the next push goes out at once`(
+    isInOrder: Bool
+  ) {
+    let loop = ScriptedLoop()
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    for _ in 0..<10 {
+      loop.run(milliseconds: 75_000, step: 100)
+      loop.tell(isInOrder ? .goAway(last: .max, nil) : .broken)
+      loop.run(milliseconds: 100)
+    }
+    let trouble = loop.dispatcher.standing(ofPool: 0)?.trouble
+    #expect(trouble == nil && loop.connects.count == 2)
+    loop.produce(1)
+    #expect(loop.runToEnd(of: 2, within: 1_000))
+    #expect(loop.delivered(0..<2, attempts: 1))
+  }
+
   @Test func `a connection that died without a word while idle: what is sent on it moves`() {
     let loop = ScriptedLoop()
     loop.produce(0..<20)
