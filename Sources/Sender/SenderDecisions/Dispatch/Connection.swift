@@ -134,11 +134,14 @@ public struct Connection: Sendable {
   /// - Parameters:
   ///   - isUnprocessed: APNs has certainly not processed the push.
   ///   - timedOut: we have given it up.
-  mutating func unanswered(isUnprocessed: Bool, timedOut: Bool, _ turn: inout Turn) {
+  ///   - isLost: the connection has ended, and the stream with it.
+  mutating func unanswered(
+    isUnprocessed: Bool, timedOut: Bool, isLost: Bool, _ turn: inout Turn
+  ) {
     // What could not even be written in time was not refused: nothing gets through here any more.
     let action =
       if timedOut { machine.timedOut() } else if isUnprocessed { machine.refused() } else {
-        machine.reset()
+        machine.reset(isLost: isLost)
       }
     perform(action, &turn)
   }

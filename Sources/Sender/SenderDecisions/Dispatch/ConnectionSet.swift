@@ -395,7 +395,8 @@ struct ConnectionSet: Sendable {
     on index: Int32, isUnprocessed: Bool, timedOut: Bool, isLost: Bool, timeout: UInt64,
     _ turn: inout Turn
   ) {
-    connections[index].unanswered(isUnprocessed: isUnprocessed, timedOut: timedOut, &turn)
+    connections[index].unanswered(
+      isUnprocessed: isUnprocessed, timedOut: timedOut, isLost: isLost, &turn)
     // One failure of the destination for each connection and moment, however many requests were open, because its
     // sisters may be well. A lost connection is noted when it is gone.
     guard !isLost, connections[index].noteFailure(now: turn.now) else { return }

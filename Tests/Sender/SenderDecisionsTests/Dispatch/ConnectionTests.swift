@@ -65,6 +65,20 @@ import Testing
     #expect(loop.counted(.resentUnprocessed) >= 100 && loop.moves.isEmpty)
   }
 
+  @Test func `a connection that resets every stream is left, and later pushes are sent once`() {
+    let loop = ScriptedLoop()
+    loop.answer { $0.connection == 1 && $0.stream > 1 ? .reset : .accepted }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    for number in 1..<20 {
+      loop.produce(number)
+      loop.run(milliseconds: 2_000)
+    }
+    #expect(loop.runToEnd(of: 20) && loop.delivered(0..<20, attempts: 2))
+    #expect(loop.requests.count { $0.connection == 1 } <= 6)
+    #expect(loop.delivered(10..<20, attempts: 1))
+  }
+
   @Test func `a connection on which nothing gets out is left, although PINGs are answered`() {
     let loop = ScriptedLoop { $0.requestTimeout = 2_000 }
     loop.answer { $0.connection == 1 && $0.stream > 1 ? .unwritten : .accepted }
