@@ -82,6 +82,8 @@ public struct ConnectionStateMachine: Sendable {
   public static let maximumStreams: UInt64 = 1 << 30 - 65_536
   /// Streams refused in a row, with room below the announced limit, after which a connection is replaced.
   public static let repeatedRefusals = 100
+  /// The same if nothing else is open: more than `OutageWatch.row`, so that probes find out.
+  public static let repeatedRefusalsAlone = 20
   /// Answers 5xx in a row after which `closeIfRepeated` closes; streams refused or reset in a row after which a connection
   /// is replaced, if nothing else is open.
   public static let repeatedFailures = 5
@@ -229,7 +231,8 @@ public struct ConnectionStateMachine: Sendable {
     endStream()
     if openStreams < limit {
       refusalsInRow += 1
-      if refusalsInRow >= Self.repeatedRefusals { drain() }
+      let most = openStreams == 0 ? Self.repeatedRefusalsAlone : Self.repeatedRefusals
+      if refusalsInRow >= most { drain() }
     }
     return closeWhenDrained()
   }

@@ -62,7 +62,17 @@ import Testing
     loop.produce(0..<2_000)
     #expect(loop.runToEnd(of: 2_000))
     #expect(loop.delivered(0..<2_000, attempts: 1))
-    #expect(loop.counted(.resentUnprocessed) >= 100 && loop.moves.isEmpty)
+    #expect(loop.counted(.resentUnprocessed) >= 20 && loop.moves.isEmpty)
+  }
+
+  @Test func `a connection that refuses the only push there is is left within a minute`() {
+    let loop = ScriptedLoop()
+    loop.answer { $0.connection == 1 && $0.stream > 1 ? .refusedStream : .accepted }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.produce(1)
+    #expect(loop.runToEnd(of: 2, within: 60_000))
+    #expect(loop.delivered(0..<2, attempts: 1) && loop.connects.count == 2)
   }
 
   @Test func `a connection that resets every stream is left, and later pushes are sent once`() {
