@@ -141,8 +141,10 @@ struct GatewayProbe {
     var words: String?
     for notice in notices {
       switch notice {
-      case .goAway(_, _, let debug):
-        words = "the gateway closes the connection: \(String(decoding: debug, as: UTF8.self))"
+      // APNs sends a second one that is empty behind the one that says why.
+      case .goAway(_, _, let debug) where !debug.isEmpty:
+        let reason = GoAwayReason(debug, parser: JSONParser())
+        words = "the gateway closes the connection: \(reason.text)"
       case .closed(.connect(let error)): return .noConnection("\(error)")
       case .closed(.timedOut(.serverHello, let sent)):
         return .noServerHello(bytes: sent, answersSmall: false)

@@ -3,6 +3,7 @@ import Contract
 import Crypto
 import EventLoop
 import GatewaySimulator
+import HTTP2
 import HTTPClient
 import Kafka
 import SenderDecisions
@@ -119,6 +120,22 @@ import Testing
     gateway.answer { _ in .hold }
     let silent = try gateways(rig, flags(rig, gateway.address.port))
     #expect(silent.map(\.message) == ["no answer in time", "no answer in time"])
+  }
+
+  @Test func `the reason of a goodbye is named, also if an empty one stands beside it`() {
+    func words(_ goodbyes: [UInt8]...) -> String? {
+      let notices = goodbyes.map { ConnectionNotice.goAway(lastStreamID: 0, code: 0, debug: $0) }
+      guard case .broken(let text) = GatewayProbe.outcome(notices + [.closed(nil)]) else {
+        return nil
+      }
+      return text
+    }
+    let reason = Array(#"{"reason":"BadCertificateEnvironment"}"#.utf8)
+    let named = "the gateway closes the connection: BadCertificateEnvironment"
+    #expect(words(reason, []) == named)
+    #expect(words([], reason) == named)
+    #expect(words([0x1B, 0x63]) == "the gateway closes the connection: ?c")
+    #expect(words([]) == "the gateway closed the connection without an answer")
   }
 
   @Test func `a gateway's date reveals a wrong clock; without a date there is no finding`() throws {

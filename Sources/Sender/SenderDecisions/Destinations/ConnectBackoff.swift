@@ -5,7 +5,8 @@ import Waiting
 ///
 /// A failed connect is a search through the gateway's addresses that found none to take a connection (`AddressRace`), or a
 /// connection that ended without an accepted push, whatever ended it: GOAWAY, an answer that makes a connection useless,
-/// silence. What happens at one address while others are left is not: that counts against the address (`AddressBook`).
+/// silence; but not one that nothing was sent on for a while. What happens at one address while others are left is not:
+/// that counts against the address (`AddressBook`).
 /// Failed connects in a row wait 2.5 s, doubling to a minute, with jitter; the first two connections that were turned away
 /// do not wait if the gateway has another address. With one search at a time after a failure (`ConnectionPoolPolicy`)
 /// that makes at most five in 30 s.

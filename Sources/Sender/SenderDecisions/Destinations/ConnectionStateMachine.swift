@@ -82,7 +82,10 @@ public struct ConnectionStateMachine: Sendable {
   public static let maximumStreams: UInt64 = 1 << 30 - 65_536
   /// Streams refused in a row, with room below the announced limit, after which a connection is replaced.
   public static let repeatedRefusals = 100
-  /// Answers 5xx in a row after which `closeIfRepeated` closes.
+  /// The same if nothing else is open: more than `OutageWatch.row`, so that probes find out.
+  public static let repeatedRefusalsAlone = 20
+  /// Answers 5xx in a row after which `closeIfRepeated` closes; streams refused or reset in a row after which a connection
+  /// is replaced, if nothing else is open.
   public static let repeatedFailures = 5
   /// Milliseconds that open streams have to be answered on a connection that will not serve again.
   public static let grace: UInt64 = 2_000
@@ -106,6 +109,7 @@ public struct ConnectionStateMachine: Sendable {
   private var failures: UInt64 = 0
   private var failuresInRow = 0
   private var silencesInRow = 0
+  /// Streams that were refused or reset.
   private var refusalsInRow = 0
   /// Streams after which this connection is replaced.
   let streamLimit: UInt64
@@ -227,14 +231,22 @@ public struct ConnectionStateMachine: Sendable {
     endStream()
     if openStreams < limit {
       refusalsInRow += 1
-      if refusalsInRow >= Self.repeatedRefusals { drain() }
+      let most = openStreams == 0 ? Self.repeatedRefusalsAlone : Self.repeatedRefusals
+      if refusalsInRow >= most { drain() }
     }
     return closeWhenDrained()
   }
 
-  /// A stream was reset by either side; its fate is unknown.
-  public mutating func reset() -> Action {
+  /// A stream was reset by either side; its fate is unknown. A peer that goes on resetting whatever is open is left: each
+  /// push would be sent here and again elsewhere.
+  ///
+  /// - Parameter isLost: the connection has ended, and the stream with it.
+  public mutating func reset(isLost: Bool = false) -> Action {
     endStream()
+    if !isLost {
+      refusalsInRow += 1
+      if openStreams == 0, refusalsInRow >= Self.repeatedFailures { drain() }
+    }
     return closeWhenDrained()
   }
 

@@ -77,6 +77,8 @@ extension DestinationHealth {
     public var accepted: UInt64 = 0
     /// The gateway ended it with GOAWAY, and not because of an error.
     public var isInOrder = false
+    /// It was there for a while, and nothing was sent on it.
+    public var isUnused = false
 
     public init(hasAccepted: Bool, lived: UInt64, isAddressAside: Bool) {
       self.hasAccepted = hasAccepted

@@ -134,10 +134,11 @@ public struct DestinationHealth: Sendable {
     after response: GatewayResponse, _ reaction: Reaction, hasToken: Bool, now: UInt64
   ) -> Bool {
     switch response.credential {
-    case .refresh, .refreshIfOld: asksForToken(now: now)
+    case .refresh: hasToken && asksForToken(now: now)
     // Only the signer can tell whether the token is the one that it has signed.
     case .stop: hasToken && !reaction.isOfAddress && asksForToken(now: now)
-    case .none, .freeze: false
+    // None that old is sent, and its successor was asked for before (`ProviderTokenWatch`).
+    case .none, .freeze, .refreshIfOld: false
     }
   }
 
@@ -359,6 +360,8 @@ public struct DestinationHealth: Sendable {
 
   /// A connection that was made takes no more pushes, and not because its owner had no more use for it. Once for each.
   public mutating func connectionEnded(_ end: ConnectionEnd, now: UInt64, random: UInt64) {
+    // Opened again at once it would end so again, and again: the next one is for the next push.
+    if end.isUnused { return policy.closedIdle() }
     let hasOther = end.isAddressAside && addresses.hasOther(now: now)
     if end.hasAccepted {
       connects.ended(

@@ -134,10 +134,14 @@ public struct Connection: Sendable {
   /// - Parameters:
   ///   - isUnprocessed: APNs has certainly not processed the push.
   ///   - timedOut: we have given it up.
-  mutating func unanswered(isUnprocessed: Bool, timedOut: Bool, _ turn: inout Turn) {
+  ///   - isLost: the connection has ended, and the stream with it.
+  mutating func unanswered(
+    isUnprocessed: Bool, timedOut: Bool, isLost: Bool, _ turn: inout Turn
+  ) {
+    // What could not even be written in time was not refused: nothing gets through here any more.
     let action =
-      if isUnprocessed { machine.refused() } else if timedOut { machine.timedOut() } else {
-        machine.reset()
+      if timedOut { machine.timedOut() } else if isUnprocessed { machine.refused() } else {
+        machine.reset(isLost: isLost)
       }
     perform(action, &turn)
   }
@@ -301,7 +305,17 @@ public struct Connection: Sendable {
       hasAccepted: machine.hasAccepted, lived: now - startedAt, isAddressAside: isAddressAside)
     end.accepted = machine.acceptedStreams
     end.isInOrder = machine.endReason == .goAway
+    end.isUnused = isUnused(now: now)
     return end
+  }
+
+  /// The gateway, or something on the way to it, ended it after it had taken requests for a while and was sent none: they
+  /// end what is idle.
+  func isUnused(now: UInt64) -> Bool {
+    guard race == 0, machine.streamsOpened == 0, machine.limit > 0,
+      now - startedAt >= ConnectBackoff.shortLife
+    else { return false }
+    return machine.endReason == nil || machine.endReason == .goAway
   }
 
   /// It is over.

@@ -138,7 +138,9 @@ struct ConnectionSet: Sendable {
     }
     if !isOfAddressAlone { noteLeaving(index, &turn) }
     // Silence is a loss, although it is we who close.
-    let isLoss = isFailure || connections[index].machine.endReason == .silent
+    let isLoss =
+      (isFailure && !connections[index].isUnused(now: turn.now))
+      || connections[index].machine.endReason == .silent
     connections.remove(index)
     connectAttempts.endAttempt(of: race, isLast: !isOfAddressAlone)
     if isOfAddressAlone { return goOn(race, &turn) }
@@ -393,7 +395,8 @@ struct ConnectionSet: Sendable {
     on index: Int32, isUnprocessed: Bool, timedOut: Bool, isLost: Bool, timeout: UInt64,
     _ turn: inout Turn
   ) {
-    connections[index].unanswered(isUnprocessed: isUnprocessed, timedOut: timedOut, &turn)
+    connections[index].unanswered(
+      isUnprocessed: isUnprocessed, timedOut: timedOut, isLost: isLost, &turn)
     // One failure of the destination for each connection and moment, however many requests were open, because its
     // sisters may be well. A lost connection is noted when it is gone.
     guard !isLost, connections[index].noteFailure(now: turn.now) else { return }

@@ -28,9 +28,11 @@ public struct PoolSnapshot: Sendable {
 }
 
 extension Pool {
-  /// Something cannot be sent now: no valid token, the destination is out, or an app has to wait.
+  /// Something cannot be sent now: no valid token, no connection that allows a stream, the destination is out, or an app
+  /// has to wait.
   var isBlocked: Bool {
-    !connectionSet.isAuthorized || !connectionSet.health.isUndisturbed || queue.held > 0
+    !connectionSet.isAuthorized || connectionSet.connections.capacity == 0
+      || !connectionSet.health.isUndisturbed || queue.held > 0
   }
 
   /// It was retired, and nothing is left of it.

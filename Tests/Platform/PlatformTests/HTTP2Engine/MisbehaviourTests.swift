@@ -49,6 +49,14 @@ import Testing
     #expect(wire.failure?.code == .protocolError)
   }
 
+  @Test(arguments: [Int.max, 1])
+  func `a server that answers in HTTP/1.1 is said to`(piece: Int) {
+    let wire = Wire(isReady: false)
+    _ = wire.feed(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8), pieces: piece)
+    #expect(
+      wire.failure == ConnectionError(.protocolError, "the peer answers in HTTP/1.1"))
+  }
+
   @Test func `an acknowledgement is no first frame`() {
     let wire = Wire(isReady: false)
     _ = wire.feed(frame(.settings, flags: 1))

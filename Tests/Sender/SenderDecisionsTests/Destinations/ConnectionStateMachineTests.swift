@@ -231,12 +231,38 @@ import Waiting
 
   @Test func `a peer that keeps refusing what it allows is left`() {
     var machine = ready()
+    open(&machine, 1)
     for _ in 1..<Machine.repeatedRefusals {
       open(&machine, 1)
       #expect(machine.refused() == .nothing)
     }
+    #expect(machine.state == .ready, "what is open may still be answered")
     open(&machine, 1)
-    #expect(machine.refused() == .close)
+    #expect(machine.refused() == .nothing && machine.state == .draining)
+    var alone = ready()
+    for _ in 1..<Machine.repeatedRefusalsAlone {
+      open(&alone, 1)
+      #expect(alone.refused() == .nothing)
+    }
+    open(&alone, 1)
+    #expect(alone.refused() == .close)
+  }
+
+  @Test func `a peer that resets whatever is open is left, and not one that answers others`() {
+    var machine = ready()
+    open(&machine, 10)
+    for _ in 0..<9 { #expect(machine.reset() == .nothing) }
+    #expect(machine.state == .ready, "what is open may still be answered")
+    #expect(machine.answered(status: 200, connection: .keep) == .nothing)
+    for _ in 1..<Machine.repeatedFailures {
+      open(&machine, 1)
+      #expect(machine.reset() == .nothing)
+    }
+    open(&machine, 1)
+    #expect(machine.reset() == .close)
+    var lost = ready()
+    open(&lost, 10)
+    for _ in 0..<10 { #expect(lost.reset(isLost: true) == .nothing) }
   }
 
   @Test func `streams that crossed a falling limit are no reason to leave`() {

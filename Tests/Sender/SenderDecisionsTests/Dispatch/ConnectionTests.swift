@@ -42,13 +42,62 @@ import Testing
     #expect(loop.requests.allSatisfy { $0.address == 1 })
   }
 
+  @Test func `what expires while the limit is 0 ends as expired, in time`() {
+    let loop = ScriptedLoop { $0.pool.maximum = 1 }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.tell(.limit(0))
+    loop.run(milliseconds: 100)
+    loop.produce(1..<20) { $0.expiresAt = loop.wall + 2_000 }
+    loop.run(milliseconds: 3_000)
+    #expect((1..<20).allSatisfy { loop.endings[$0]?.cause == .expiration })
+    loop.tell(.limit(10))
+    loop.produce(20)
+    #expect(loop.runToEnd(of: 21) && loop.requests.count == 2)
+  }
+
   @Test func `refused streams go again uncounted; a connection that refuses all is left`() {
     let loop = ScriptedLoop(addresses: 2) { $0.pool.minimum = 2 }
     loop.gateways[0].reply = { $0.stream == 1 ? .accepted : .refusedStream }
     loop.produce(0..<2_000)
     #expect(loop.runToEnd(of: 2_000))
     #expect(loop.delivered(0..<2_000, attempts: 1))
-    #expect(loop.counted(.resentUnprocessed) >= 100 && loop.moves.isEmpty)
+    #expect(loop.counted(.resentUnprocessed) >= 20 && loop.moves.isEmpty)
+  }
+
+  @Test func `a connection that refuses the only push there is is left within a minute`() {
+    let loop = ScriptedLoop()
+    loop.answer { $0.connection == 1 && $0.stream > 1 ? .refusedStream : .accepted }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.produce(1)
+    #expect(loop.runToEnd(of: 2, within: 60_000))
+    #expect(loop.delivered(0..<2, attempts: 1) && loop.connects.count == 2)
+  }
+
+  @Test func `a connection that resets every stream is left, and later pushes are sent once`() {
+    let loop = ScriptedLoop()
+    loop.answer { $0.connection == 1 && $0.stream > 1 ? .reset : .accepted }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    for number in 1..<20 {
+      loop.produce(number)
+      loop.run(milliseconds: 2_000)
+    }
+    #expect(loop.runToEnd(of: 20) && loop.delivered(0..<20, attempts: 2))
+    #expect(loop.requests.count { $0.connection == 1 } <= 6)
+    #expect(loop.delivered(10..<20, attempts: 1))
+  }
+
+  @Test func `a connection on which nothing gets out is left, although PINGs are answered`() {
+    let loop = ScriptedLoop { $0.requestTimeout = 2_000 }
+    loop.answer { $0.connection == 1 && $0.stream > 1 ? .unwritten : .accepted }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.produce(1)
+    #expect(loop.runToEnd(of: 2, within: 20_000))
+    #expect(loop.requests(of: 1).map(\.connection) == [1, 1, 1, 2])
+    #expect(loop.delivered(0..<2, attempts: 1))
   }
 
   @Test
@@ -129,6 +178,25 @@ import Testing
     #expect(loop.runToEnd(of: 40))
     #expect(loop.delivered(0..<40, attempts: 1))
     #expect(Set(loop.requests.map(\.connection)) == [1, 2])
+  }
+
+  @Test(arguments: [true, false])
+  func `a gateway that ends what is idle does not fail: the next push goes out at once`(
+    isInOrder: Bool
+  ) {
+    let loop = ScriptedLoop()
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    for _ in 0..<10 {
+      loop.run(milliseconds: 75_000, step: 100)
+      loop.tell(isInOrder ? .goAway(last: .max, nil) : .broken)
+      loop.run(milliseconds: 100)
+    }
+    let trouble = loop.dispatcher.standing(ofPool: 0)?.trouble
+    #expect(trouble == nil && loop.connects.count == 2)
+    loop.produce(1)
+    #expect(loop.runToEnd(of: 2, within: 1_000))
+    #expect(loop.delivered(0..<2, attempts: 1))
   }
 
   @Test func `a connection that died without a word while idle: what is sent on it moves`() {

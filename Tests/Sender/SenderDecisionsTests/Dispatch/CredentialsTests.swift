@@ -240,6 +240,16 @@ import Testing
     #expect(loop.requests.allSatisfy { $0.token == nil })
   }
 
+  @Test(arguments: [Reason.expiredProviderToken, .invalidProviderToken, .internalServerError])
+  func `with a certificate no provider token is asked for, whatever is answered`(reason: Reason) {
+    let loop = ScriptedLoop(hasToken: false)
+    loop.setCertificates([loop.certificate(["app"])])
+    loop.answer { _ in .reason(reason) }
+    loop.produce(0)
+    loop.run(milliseconds: 5_000)
+    #expect(!loop.requests.isEmpty && loop.tokenRequests.isEmpty)
+  }
+
   @Test func `a push that needs a provider token waits for one, whatever certificate there is`() {
     let loop = ScriptedLoop(hasToken: false) { $0.credentialWait = 20_000 }
     loop.findNoTokens()

@@ -45,7 +45,8 @@ import Testing
     #expect(loop.endings.values.allSatisfy { $0.attempts <= 2 })
     let asked = loop.tokenRequests.contains { $0.reason == reason }
     if reason.rule.credential == .refresh { #expect(asked) }
-    if reason.rule.credential == .freeze { #expect(!asked) }
+    // The signer takes a request for a refusal of the token.
+    if [.freeze, .refreshIfOld].contains(reason.rule.credential) { #expect(!asked) }
   }
 
   @Test(arguments: [400, 403, 404, 409, 410, 418, 429, 500, 502, 504] as [UInt16])

@@ -87,7 +87,7 @@ extension ScriptedLoop {
         dispatcher.refused(stream.slot, response, retryAfter: retryAfter)
       }
       perform()
-    case .hold: break
+    case .hold, .unwritten: break
     case .refusedStream: unanswered(stream.slot, id, isUnprocessed: true)
     case .reset: unanswered(stream.slot, id, isUnprocessed: false)
     case .goAway(let last, let reason):
@@ -160,7 +160,10 @@ extension ScriptedLoop {
   /// What the dispatcher gave up ends with the turn, and PINGs are answered.
   func endStreams() {
     while let (slot, id) = resets.popLast() {
-      if sockets[id]?.place(of: slot) != nil { unanswered(slot, id, isUnprocessed: false) }
+      guard let place = sockets[id]?.place(of: slot) else { continue }
+      var isUnwritten = false
+      if case .unwritten = sockets[id]!.streams[place].reply { isUnwritten = true }
+      unanswered(slot, id, isUnprocessed: isUnwritten)
     }
     while let id = pings.popLast() {
       guard sockets[id]?.isSilent == false else { continue }

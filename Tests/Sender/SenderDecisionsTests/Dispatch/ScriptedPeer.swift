@@ -25,6 +25,8 @@ enum ScriptedReply: Sendable {
   case answer(GatewayResponse, after: UInt64, retryAfter: UInt32)
   /// No answer until the test gives one.
   case hold
+  /// Nothing of the request leaves, because the connection's window is shut; it is given up unprocessed.
+  case unwritten
   /// RST_STREAM with REFUSED_STREAM, or with another code.
   case refusedStream, reset
   /// GOAWAY that covers the streams up to `last`. Those are answered as they would be without it; this one, if it is
@@ -71,7 +73,7 @@ struct ScriptedSocket {
     func isDue(_ now: UInt64) -> Bool {
       switch reply {
       case .answer(_, let after, _): now - at >= after
-      case .hold: false
+      case .hold, .unwritten: false
       case .refusedStream, .reset, .goAway, .broken, .silence: true
       }
     }

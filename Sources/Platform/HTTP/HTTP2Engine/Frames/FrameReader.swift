@@ -56,8 +56,15 @@ struct FrameReader {
   /// RFC 9113 §4.2.
   @inline(__always)
   private func check(_ header: FrameHeader) throws(ConnectionError) {
-    guard header.length <= limit else {
-      throw ConnectionError(.frameSizeError, "a frame of \(header.length) bytes")
+    guard header.length <= limit else { throw Self.tooLarge(header) }
+  }
+
+  /// Says what is wrong with a frame above the limit. Where one has its length and type, an answer of HTTP/1.1 has the
+  /// letters HTTP.
+  private static func tooLarge(_ header: FrameHeader) -> ConnectionError {
+    if header.length == 0x48_5454, header.type == 0x50 {
+      return ConnectionError(.protocolError, "the peer answers in HTTP/1.1")
     }
+    return ConnectionError(.frameSizeError, "a frame of \(header.length) bytes")
   }
 }
