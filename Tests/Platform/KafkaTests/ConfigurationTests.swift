@@ -49,6 +49,31 @@ import Testing
     #expect(throws: Never.self) { try configuration.check() }
   }
 
+  /// librdkafka would ask the program for a token, wait for it for ever, and say nothing.
+  @Test func `OAUTHBEARER is refused unless librdkafka gets the tokens itself`() {
+    func error(_ properties: KafkaConfiguration.Property...) -> KafkaError? {
+      var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+      configuration.common = properties
+      do throws(KafkaError) {
+        try configuration.check()
+        return nil
+      } catch {
+        return error
+      }
+    }
+    let login: KafkaConfiguration.Property = ("security.protocol", "SASL_SSL")
+    let mechanism: KafkaConfiguration.Property = ("sasl.mechanisms", "OAUTHBEARER")
+    let words = "needs sasl.oauthbearer.method=oidc"
+    #expect(error(login, mechanism)?.message.contains(words) == true)
+    #expect(error(login, mechanism, ("sasl.oauthbearer.config", "a=b")) != nil)
+    #expect(error(login, mechanism, ("enable.sasl.oauthbearer.unsecure.jwt", "true")) == nil)
+    #expect(error(login, mechanism, ("sasl.mechanisms", "PLAIN")) == nil, "the last one counts")
+    #expect(error(mechanism) == nil, "nobody logs in")
+    // Some builds of librdkafka cannot, and say so.
+    let oidc = error(login, mechanism, ("sasl.oauthbearer.method", "oidc"))
+    #expect(oidc?.message.contains(words) != true)
+  }
+
   @Test func `a member's name is set where the program knows of it`() {
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     configuration.consumer = [("group.instance.id", "one")]
