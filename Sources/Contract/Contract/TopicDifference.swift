@@ -154,6 +154,12 @@ extension TopicNames {
     topic == providerTokens || topic == tokenRequests
   }
 
+  /// True if a topic must keep its number of partitions: of a key that moves, the former partition keeps what was the
+  /// newest record, and those who follow the topic read the partitions that it had when they started.
+  public func mustKeepPartitions(_ topic: String) -> Bool {
+    mustHaveOnePartition(topic) || all.contains { $0.name == topic && $0.cleanup == .compact }
+  }
+
   /// The differences of these existing topics from the table, in its order.
   ///
   /// - Parameter topics: the table, with the operator's partition counts.
