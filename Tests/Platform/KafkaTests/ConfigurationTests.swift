@@ -31,6 +31,22 @@ import Testing
     #expect(error.remedy?.contains("kafka.producer.compression.type") == true)
   }
 
+  /// `remedy` speaks of records that are written.
+  @Test func `of a topic that the cluster does not create the error names what helps`() {
+    for (code, name, words) in [
+      (29, "TOPIC_AUTHORIZATION_FAILED", "Create on the cluster"),
+      (31, "CLUSTER_AUTHORIZATION_FAILED", "Create on the cluster"),
+      (38, "INVALID_REPLICATION_FACTOR", "--replication"),
+      (40, "INVALID_CONFIG", "topics create --dry-run"),
+      (44, "POLICY_VIOLATION", "topics create --dry-run"),
+    ] as [(Int32, String, String)] {
+      let error = KafkaError(code: code, message: "topic push.devices: refused")
+      #expect(error.name == name)
+      #expect(error.remedyOfCreation?.contains(words) == true, "\(name)")
+    }
+    #expect(KafkaError(code: 36, message: "exists").remedyOfCreation == nil)
+  }
+
   /// They work with librdkafka, and not with how partitions are taken and given back here.
   @Test(arguments: ["cooperative-sticky", "roundrobin,cooperative-sticky"])
   func `an assignor that gives partitions one by one is refused before anything is opened`(
