@@ -22,6 +22,7 @@ public enum ServiceKitLog: String, LogTable {
   case commitsRefused = "Kafka refuses commits; retrying"
   case commitsAccepted = "Kafka accepts commits again"
   case commitUnanswered = "the group coordinator did not answer a commit; retrying"
+  case mapsShortened = "the brokers store no offset map of this length; committing shorter ones"
   case notCommitted = "cannot commit; retrying"
   case commitRefused = "commit refused; retrying"
   case lastOffsetsLost = "last offsets not committed"
@@ -80,9 +81,9 @@ public enum ServiceKitLog: String, LogTable {
       .error
     case .brokerDelays, .openTransaction, .oldLibrary, .noKafkaBroker, .noBrokerAnswers,
       .crashesNoted, .noCrashNotes, .databaseNotOpened, .databaseExposed, .commitsRefused,
-      .commitUnanswered, .notCommitted, .lastOffsetsLost, .nameTaken, .kafkaError, .notRejoined,
-      .offsetsNotRead, .partitionsNotStarted, .stoppingFast, .exiting, .partitionsAdded,
-      .variableIgnored, .settingsExposed, .topicDiffers:
+      .commitUnanswered, .mapsShortened, .notCommitted, .lastOffsetsLost, .nameTaken, .kafkaError,
+      .notRejoined, .offsetsNotRead, .partitionsNotStarted, .stoppingFast, .exiting,
+      .partitionsAdded, .variableIgnored, .settingsExposed, .topicDiffers:
       .warning
     case .noBrokerDelays, .transactionEnded, .connected, .databaseMigrates, .commitsAccepted,
       .errorEnded, .partitionsRevoked, .partitionsGivenBack, .rejoining, .partitionsAssigned,
