@@ -143,6 +143,9 @@ public struct KafkaConfiguration: Sendable {
     all += common
     if role == .producer { all += producer }
     if role.isConsumer { all += consumer }
+    // The ends of logs are asked for as they are read: to readers of uncommitted records a log would seem to end before
+    // what they have committed, as one that was truncated.
+    if role == .admin { all += consumer.filter { $0.name == "isolation.level" } }
     return all
   }
 

@@ -120,6 +120,22 @@ import Testing
     #expect(error?.message.contains("allow.auto.create.topics cannot be set") == true)
   }
 
+  /// Behind an open transaction, the end of a log depends on it: one that seems to end before what the group has committed
+  /// counts as truncated, and is read from its first record.
+  @Test func `the ends of logs are asked for with the isolation level of those who read them`() {
+    func level(_ role: KafkaConfiguration.Role, _ value: String?) -> String? {
+      var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+      if let value { configuration.consumer = [("isolation.level", value)] }
+      return configuration.properties(for: role).last { $0.name == "isolation.level" }?.value
+    }
+    for role in [KafkaConfiguration.Role.group, .reader, .admin] {
+      #expect(level(role, "read_uncommitted") == "read_uncommitted", "\(role)")
+    }
+    // librdkafka's own default is the same.
+    #expect(level(.admin, nil) == nil && level(.group, nil) == "read_committed")
+    #expect(level(.producer, "read_uncommitted") == nil)
+  }
+
   @Test func `no consumer that authenticates with Kerberos is woken by a user name`() {
     let limits: [KafkaConfiguration.Property] = [
       ("queued.min.messages", "100"), ("queued.max.messages.kbytes", "100"),
