@@ -24,7 +24,7 @@ enum TopicsCheckCommand: Command {
   static let name = "topics check"
   static let summary =
     "Compares the topics of a Kafka cluster with what martlet topics create creates: partitions, cleanup.policy,"
-    + " retention.ms, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing, differs"
+    + " retention.ms, retention.bytes, max.message.bytes, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing, differs"
     + " or cannot be checked. Changes nothing."
   static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
