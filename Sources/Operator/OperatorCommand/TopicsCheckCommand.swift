@@ -35,7 +35,9 @@ enum TopicsCheckCommand: Command {
         settings.topics, of: settings.names, cluster.admin, timeoutMilliseconds: 10_000)
     }
     for line in lines(settings.topics, check) { StandardOutput.line(line) }
-    if let problem = problem(check, of: settings.topics.count) { throw ServiceFailure(problem) }
+    if let problem = Self.problem(check, of: settings.topics.count) {
+      throw ServiceFailure(problem)
+    }
   }
 
   /// Why the topics are not known to be correct; nil if they are.

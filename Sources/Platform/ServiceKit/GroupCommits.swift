@@ -57,7 +57,7 @@ struct GroupCommits {
   func send(
     _ plans: [PlannedCommit<TopicPartition>], _ client: some GroupClient, _ now: UInt64
   ) -> Bool {
-    let requests = requests(plans)
+    let requests = self.requests(plans)
     context.group.commitSent(requests, now: now)
     do throws(KafkaError) {
       try client.commitAsync(requests)
