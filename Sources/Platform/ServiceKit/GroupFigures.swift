@@ -28,6 +28,13 @@ public final class GroupFigures: MetricSource {
     var commitSentAt: UInt64?
     /// Those of the process's other groups.
     var further: [GroupFigures] = []
+
+    /// What open transactions have held back for longest, as of the last answer.
+    func longestHeld(now: UInt64) -> Held? {
+      transactions.longest(now: now).map {
+        Held(partition: $0.partition, offset: $0.offset, milliseconds: $0.milliseconds)
+      }
+    }
   }
 
   private let state = Mutex(State())
@@ -83,17 +90,25 @@ public final class GroupFigures: MetricSource {
 
   /// Asks how much of what is assigned is still to be read. Without an answer nothing changes.
   ///
-  /// - Returns: the partition that an open transaction holds longest; nil if none does.
+  /// - Returns: the partition that an open transaction holds longest, without an answer as of the last one; nil if none
+  ///   does.
   @discardableResult
   func look(_ admin: KafkaAdmin) -> Held? {
     let (group, partitions, ends, further) = state.withLock {
       ($0.group, $0.assigned, $0.ends, $0.further)
     }
     let held = further.compactMap { $0.look(admin) }
-    guard let group, let lag = try? admin.lag(of: group, partitions, timeoutMilliseconds: 2_000)
-    else { return held.first }
-    return ([take(lag, of: partitions, ends, MonotonicClock.milliseconds())] + held)
-      .compactMap(\.self).max { $0.milliseconds < $1.milliseconds }
+    let lag = group.flatMap { try? admin.lag(of: $0, partitions, timeoutMilliseconds: 2_000) }
+    let now = MonotonicClock.milliseconds()
+    let own: Held? = if let lag { take(lag, of: partitions, ends, now) } else { known(now) }
+    return ([own] + held).compactMap(\.self).max { $0.milliseconds < $1.milliseconds }
+  }
+
+  /// What an open transaction holds back of what is still assigned, as of the last answer.
+  func known(_ now: UInt64) -> Held? {
+    state.withLock { state in
+      state.longestHeld(now: now).flatMap { state.assigned.contains($0.partition) ? $0 : nil }
+    }
   }
 
   /// Takes in the lag of what was assigned, and the ends of the logs that were known before.
@@ -110,9 +125,7 @@ public final class GroupFigures: MetricSource {
       for (partition, lag) in lag {
         state.transactions.note(partition, stable: lag.end, end: ends[partition], now: now)
       }
-      let longest = state.transactions.longest(now: now).map {
-        Held(partition: $0.partition, offset: $0.offset, milliseconds: $0.milliseconds)
-      }
+      let longest = state.longestHeld(now: now)
       state.heldMilliseconds = Int(longest?.milliseconds ?? 0)
       return longest
     }

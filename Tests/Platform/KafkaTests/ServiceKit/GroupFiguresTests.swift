@@ -48,6 +48,26 @@ import Testing
     #expect(value("martlet_kafka_group_held_by_transaction_seconds") == .thousandths(0))
   }
 
+  /// Otherwise it would be said to have ended whenever a broker does not answer.
+  @Test func `an open transaction is open until an answer says that it is not`() {
+    let partition = TopicPartition(topic: "t", partition: 3)
+    figures.join("g", topics: ["t"])
+    figures.assigned([partition])
+    #expect(figures.known(1_000) == nil)
+    func look(stable: Int64, _ now: UInt64) -> GroupFigures.Held? {
+      figures.take(
+        [partition: PartitionLag(records: 0, end: stable)], of: [partition], [partition: 90], now)
+    }
+    #expect(look(stable: 10, 2_000)?.milliseconds == 0)
+    let held = GroupFigures.Held(partition: partition, offset: 10, milliseconds: 3_000)
+    #expect(figures.known(5_000) == held)
+    figures.assigned([])
+    #expect(figures.known(6_000) == nil, "nobody here reads it any more")
+    figures.assigned([partition])
+    #expect(look(stable: 90, 7_000) == nil)
+    #expect(figures.known(8_000) == nil)
+  }
+
   @Test func `a commit is timed once, and not if it is refused; its longest map is shown`() throws {
     figures.join("g", topics: ["t"])
     let partition = TopicPartition(topic: "t", partition: 0)
