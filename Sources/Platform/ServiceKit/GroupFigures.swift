@@ -20,8 +20,10 @@ public final class GroupFigures: MetricSource {
     var transactions = OpenTransactions<TopicPartition>()
     /// Of the last look; 0 while nothing is held back.
     var heldMilliseconds = 0
-    /// By topic; nil until it was asked for.
+    /// By topic, without those of which it is not known; nil until it was asked for.
     var lag: [String: Int]?
+    /// Looks in a row without an answer about all partitions.
+    var unanswered = 0
     /// Bytes of the longest commit metadata of the last commit.
     var metadataBytes = 0
     /// Monotonic milliseconds of the commit that is not answered.
@@ -36,6 +38,9 @@ public final class GroupFigures: MetricSource {
       }
     }
   }
+
+  /// Looks without an answer after which the last one is no longer shown: it may be long from true.
+  static let patience = 6
 
   private let state = Mutex(State())
   private let commits = LatencyCells(GroupMetrics.commit, [[]])
@@ -88,7 +93,7 @@ public final class GroupFigures: MetricSource {
     var milliseconds: UInt64
   }
 
-  /// Asks how much of what is assigned is still to be read. Without an answer nothing changes.
+  /// Asks how much of what is assigned is still to be read. Without an answer nothing changes at first (`patience`).
   ///
   /// - Returns: the partition that an open transaction holds longest, without an answer as of the last one; nil if none
   ///   does.
@@ -98,28 +103,40 @@ public final class GroupFigures: MetricSource {
       ($0.group, $0.assigned, $0.ends, $0.further)
     }
     let held = further.compactMap { $0.look(admin) }
-    let lag = group.flatMap { try? admin.lag(of: $0, partitions, timeoutMilliseconds: 2_000) }
+    let lag = group.flatMap {
+      try? admin.lag(of: $0, partitions, timeoutMilliseconds: 2_000, needsAll: false)
+    }
     let now = MonotonicClock.milliseconds()
-    let own: Held? = if let lag { take(lag, of: partitions, ends, now) } else { known(now) }
+    let own: Held? = if let lag { take(lag, of: partitions, ends, now) } else { noAnswer(now) }
     return ([own] + held).compactMap(\.self).max { $0.milliseconds < $1.milliseconds }
   }
 
-  /// What an open transaction holds back of what is still assigned, as of the last answer.
-  func known(_ now: UInt64) -> Held? {
+  /// Notes that there was no answer.
+  ///
+  /// - Returns: what an open transaction holds back of what is still assigned, as of the last answer.
+  func noAnswer(_ now: UInt64) -> Held? {
     state.withLock { state in
-      state.longestHeld(now: now).flatMap { state.assigned.contains($0.partition) ? $0 : nil }
+      state.unanswered += 1
+      if state.unanswered >= Self.patience { state.lag = nil }
+      let held = state.longestHeld(now: now)
+      return held.flatMap { state.assigned.contains($0.partition) ? $0 : nil }
     }
   }
 
-  /// Takes in the lag of what was assigned, and the ends of the logs that were known before.
+  /// Takes in the lag of what was assigned, as far as it is known, and the ends of the logs that were known before.
   func take(
     _ lag: [TopicPartition: PartitionLag], of partitions: [TopicPartition],
     _ ends: [TopicPartition: Int64], _ now: UInt64
   ) -> Held? {
-    var sums: [String: Int] = [:]
-    for (partition, lag) in lag { sums[partition.topic, default: 0] += Int(lag.records) }
+    let unknown = Set(partitions.filter { lag[$0] == nil }.map(\.topic))
     return state.withLock { state in
       guard state.assigned == partitions else { return nil }
+      state.unanswered = unknown.isEmpty ? 0 : state.unanswered + 1
+      var sums: [String: Int] = [:]
+      for (partition, lag) in lag { sums[partition.topic, default: 0] += Int(lag.records) }
+      for topic in unknown {
+        sums[topic] = state.unanswered >= Self.patience ? nil : state.lag?[topic]
+      }
       state.lag = sums
       state.transactions.keep(Set(partitions))
       for (partition, lag) in lag {
