@@ -33,9 +33,11 @@ import Testing
     let admin = try KafkaAdmin(fixture.configuration)
     defer { admin.close() }
     try #require(fixture.broker).setLeader(topic: topic, partition: 1, broker: -1)
-    let lag = try admin.lag(
-      of: fixture.name("group"), partitions, timeoutMilliseconds: 2_000, needsAll: false)
-    #expect(lag.mapValues(\.records) == [partitions[0]: 0])
+    expectEventually {
+      let lag = try? admin.lag(
+        of: fixture.name("group"), partitions, timeoutMilliseconds: 2_000, needsAll: false)
+      return lag?.mapValues(\.records) == [partitions[0]: 0]
+    }
     #expect(throws: KafkaError.self) {
       try admin.lag(of: fixture.name("group"), partitions, timeoutMilliseconds: 2_000)
     }
