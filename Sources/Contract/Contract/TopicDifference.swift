@@ -38,8 +38,8 @@ public struct TopicDifference: Equatable, Sendable {
 
 extension TopicSpecification {
   /// The differences of the topic from this specification that matter: another number of partitions, another cleanup
-  /// policy, a shorter retention, too few or too many in-sync replicas. A longer retention does not count, nor do
-  /// settings that only change how fast readers start.
+  /// policy, a shorter retention or a bounded size, too few or too many in-sync replicas, batches that are refused. A
+  /// longer retention does not count, nor do settings that only change how fast readers start.
   ///
   /// - Parameter mustHaveOnePartition: whether any other number of partitions is harmful.
   public func differences(from state: TopicState, mustHaveOnePartition: Bool) -> [TopicDifference] {
@@ -54,6 +54,8 @@ extension TopicSpecification {
     {
       differences.append(found)
     }
+    if let found = difference(inBytes: settings) { differences.append(found) }
+    if let found = difference(inBatches: settings) { differences.append(found) }
     if let found = difference(
       inDuration: "delete.retention.ms", settings,
       "a reader that was away may miss that something was removed")
@@ -113,6 +115,30 @@ extension TopicSpecification {
     return altered(setting, actual: actual, wanted: wanted, consequence: consequence)
   }
 
+  /// The difference of a log whose size is bounded, as by a cluster's default, although a group has to read all of it.
+  private func difference(inBytes settings: [String: String]) -> TopicDifference? {
+    let setting = "retention.bytes"
+    guard cleanup == .delete, readerGroup != nil, let actual = settings[setting],
+      let bytes = Int64(actual), bytes >= 0
+    else { return nil }
+    return altered(
+      setting, actual: actual, wanted: "-1",
+      consequence: "records may be removed before they are read, however young they are")
+  }
+
+  private func difference(inBatches settings: [String: String]) -> TopicDifference? {
+    let setting = "max.message.bytes"
+    guard let actual = settings[setting], let bytes = Int64(actual), bytes < Self.largestBatch
+    else { return nil }
+    return altered(
+      setting, actual: actual, wanted: "1048588",
+      consequence:
+        "the records of larger batches are written one by one, and larger records are refused")
+  }
+
+  /// librdkafka's `batch.size` and `message.max.bytes`.
+  private static let largestBatch: Int64 = 1_000_000
+
   private func difference(inSync settings: [String: String], copies: Int) -> TopicDifference? {
     let setting = "min.insync.replicas"
     guard copies > 0, let actual = settings[setting], let count = Int(actual) else { return nil }
@@ -152,6 +178,12 @@ extension TopicNames {
   /// its order.
   public func mustHaveOnePartition(_ topic: String) -> Bool {
     topic == providerTokens || topic == tokenRequests
+  }
+
+  /// True if a topic must keep its number of partitions: of a key that moves, the former partition keeps what was the
+  /// newest record, and those who follow the topic read the partitions that it had when they started.
+  public func mustKeepPartitions(_ topic: String) -> Bool {
+    mustHaveOnePartition(topic) || all.contains { $0.name == topic && $0.cleanup == .compact }
   }
 
   /// The differences of these existing topics from the table, in its order.

@@ -46,10 +46,12 @@ enum CurrentProviderToken {
   /// Reads the topic to its end.
   ///
   /// - Returns: The reasons why tokens could not be opened; nil if time ran out before the end of the topic.
+  ///
+  /// Throws when the topic does not exist or may not be read.
   private static func follow(
     _ topic: String, _ configuration: KafkaConfiguration, _ seal: TokenSeal,
     _ timeLimit: TimeLimit, into book: inout ProviderTokenBook, _ context: ServiceContext
-  ) throws(KafkaError) -> [TokenSealProblem]? {
+  ) throws -> [TokenSealProblem]? {
     let table = try KafkaTable(configuration, topic: topic)
     defer { table.close() }
     let parser = JSONParser()
@@ -76,6 +78,7 @@ enum CurrentProviderToken {
           problems[name] = error
         }
       }
+      if let refusal = table.lastError?.refusal(toRead: topic) { throw ServiceFailure(refusal) }
     }
     guard table.isCaughtUp else { return nil }
     let now = WallClock.milliseconds()

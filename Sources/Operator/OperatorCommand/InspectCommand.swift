@@ -62,7 +62,7 @@ enum InspectCommand: Command {
     }
     defer { tail.close() }
     if !settings.isJSON, !settings.isRaw { StandardOutput.line(RecordRow.head) }
-    let shown = show(tail, settings, context) { StandardOutput.write($0) }
+    let shown = try show(tail, settings, context) { StandardOutput.write($0) }
     if tail.missed > 0 {
       StandardError.line("\(tail.missed) records were removed before they could be read")
     }
@@ -73,18 +73,20 @@ enum InspectCommand: Command {
   }
 
   /// Shows records until the end of the topic, the limit, a stop, or a failed write. Returns the number of lines shown.
+  /// Fails if nothing arrives for 20 seconds of a partition that was not read to its end.
   ///
   /// - Parameter write: Writes complete lines; returns false when it accepts no more.
   static func show(
     _ tail: KafkaTail, _ settings: Settings, _ context: ServiceContext,
     write: (UnsafeRawBufferPointer) -> Bool
-  ) -> Int {
+  ) throws(ServiceFailure) -> Int {
     let most = settings.limit == 0 ? Int.max : settings.limit
     let printer = RecordPrinter(
       settings.cluster.names, topic: settings.topic, isRaw: settings.isRaw, isJSON: settings.isJSON)
     var batch = KafkaBatch(capacity: 1_000)
     var lines = ByteBuffer(capacity: 1 << 20)
     var shown = 0
+    var limit = ReadingLimit()
     while !context.signals.isStopping {
       if settings.follows { tail.followPartitions() }
       // Fetched records are shown at once; it waits only if there are none.
@@ -97,6 +99,8 @@ enum InspectCommand: Command {
       guard lines.isEmpty || write(lines.bytes) else { return shown }
       lines.removeAll()
       if shown >= most || count == 0 && tail.isCaughtUp && !settings.follows { return shown }
+      if count > 0 || tail.isCaughtUp { limit.restart() }
+      if !tail.isCaughtUp { try limit.demand(tail.topic, tail.lastError) }
     }
     return shown
   }

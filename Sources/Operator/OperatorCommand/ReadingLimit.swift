@@ -19,9 +19,17 @@ struct ReadingLimit {
   mutating func restart() { limit = TimeLimit(milliseconds: milliseconds) }
 
   func demand(_ topic: String, _ lastError: KafkaError?) throws(ServiceFailure) {
+    if let refusal = lastError?.refusal(toRead: topic) { throw ServiceFailure(refusal) }
     guard limit.left > 0 else {
       throw ServiceFailure(
         "\(topic) could not be read to its end\(lastError.map { ": \($0)" } ?? "")")
     }
+  }
+}
+
+extension KafkaError {
+  /// Why a topic is not read, if this user may not; nil for any other error.
+  func refusal(toRead topic: String) -> String? {
+    isOfAuthorization ? "this user may not read topic \(topic): needs Read on it (\(name))" : nil
   }
 }

@@ -24,8 +24,8 @@ enum TopicsCheckCommand: Command {
   static let name = "topics check"
   static let summary =
     "Compares the topics of a Kafka cluster with what martlet topics create creates: partitions, cleanup.policy,"
-    + " retention.ms, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing or differs."
-    + " Changes nothing."
+    + " retention.ms, retention.bytes, max.message.bytes, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing, differs"
+    + " or cannot be checked. Changes nothing."
   static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
@@ -35,15 +35,19 @@ enum TopicsCheckCommand: Command {
         settings.topics, of: settings.names, cluster.admin, timeoutMilliseconds: 10_000)
     }
     for line in lines(settings.topics, check) { StandardOutput.line(line) }
+    if let problem = Self.problem(check, of: settings.topics.count) {
+      throw ServiceFailure(problem)
+    }
+  }
+
+  /// Why the topics are not known to be correct; nil if they are.
+  static func problem(_ check: TopicCheck, of count: Int) -> String? {
     let bad = Set(check.differences.map(\.topic)).count + check.missing.count
-    guard bad == 0 else {
-      throw ServiceFailure("\(bad) of \(settings.topics.count) topics are missing or differ")
-    }
-    guard check.hidden.isEmpty else {
-      throw ServiceFailure(
-        "\(check.hidden.count) of \(settings.topics.count) topics cannot be checked: this user may not see them"
-      )
-    }
+    if bad > 0 { return "\(bad) of \(count) topics are missing or differ" }
+    let unknown = check.hidden.count + check.unreadable.count
+    guard unknown > 0 else { return nil }
+    return
+      "\(unknown) of \(count) topics cannot be checked: this user may not see them or read their settings"
   }
 
   /// A line for each topic that is correct or missing, and one for each difference.

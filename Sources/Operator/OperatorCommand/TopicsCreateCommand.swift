@@ -77,7 +77,8 @@ enum TopicsCreateCommand: Command {
       if let error = result.error {
         // The topic exists, but this user may not see it.
         let state = error.isTopicAlreadyThere ? "exists  " : "FAILED  "
-        StandardOutput.line("\(state) \(topic.name): \(error)")
+        let remedy = error.remedyOfCreation.map { "; \($0)" } ?? ""
+        StandardOutput.line("\(state) \(topic.name): \(error)\(remedy)")
         if !error.isTopicAlreadyThere { failure = failure ?? error }
       } else {
         StandardOutput.line("created  \(describe(topic))")

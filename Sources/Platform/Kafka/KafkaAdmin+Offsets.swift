@@ -15,6 +15,24 @@ extension KafkaAdmin {
     return zip(low, high).map { Watermarks(low: $0, high: $1) }
   }
 
+  /// The watermarks of those of these partitions whose leaders answer, leader by leader: as many times the timeout as
+  /// there are brokers that do not answer, however many partitions they lead, and none for partitions without a leader.
+  ///
+  /// - Parameter isEnding: whether to give up; asked before each leader.
+  public func reachableWatermarks(
+    _ partitions: [TopicPartition], timeoutMilliseconds: Int32, isEnding: () -> Bool = { false }
+  ) -> [TopicPartition: Watermarks] {
+    let leaders =
+      (try? self.leaders(of: partitions, timeoutMilliseconds: timeoutMilliseconds)) ?? [:]
+    var found: [TopicPartition: Watermarks] = [:]
+    for (_, led) in Dictionary(grouping: leaders.keys, by: { leaders[$0] ?? -1 })
+    where !isEnding() {
+      let known = knownWatermarks(led, timeoutMilliseconds: timeoutMilliseconds)
+      found.merge(known) { first, _ in first }
+    }
+    return found
+  }
+
   /// The offsets of the first records at or after a time, in the order given; the end of the log for a partition
   /// without any. No record of that time is before them, however late it is written.
   ///

@@ -260,4 +260,19 @@ extension KafkaError {
   public var isTopicAlreadyThere: Bool {
     code == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS.rawValue
   }
+
+  /// A hint for the operator whose cluster did not create a topic; nil if the cause is obvious or unknown.
+  public var remedyOfCreation: String? {
+    switch rd_kafka_resp_err_t(code) {
+    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+      RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+      "grant this Kafka user Create on the cluster, or have an administrator create the topic"
+    case RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR:
+      "pass a number of copies that the cluster takes with --replication"
+    case RD_KAFKA_RESP_ERR_INVALID_CONFIG, RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
+      "this cluster does not take such a topic: create it with the cluster's own tool and what it does take (martlet"
+        + " topics create --dry-run lists the settings), then run martlet topics check"
+    default: nil
+    }
+  }
 }

@@ -143,6 +143,9 @@ public struct KafkaConfiguration: Sendable {
     all += common
     if role == .producer { all += producer }
     if role.isConsumer { all += consumer }
+    // The ends of logs are asked for as they are read: to readers of uncommitted records a log would seem to end before
+    // what they have committed, as one that was truncated.
+    if role == .admin { all += consumer.filter { $0.name == "isolation.level" } }
     return all
   }
 
@@ -240,15 +243,34 @@ public struct KafkaConfiguration: Sendable {
       }
     }
     let native = NativeConfiguration()
-    for (name, value) in properties(for: role) + fixed {
+    let all = properties(for: role) + fixed
+    for (name, value) in all {
       if let why = Self.objection(to: name, value) {
         throw .invalid("Kafka property \(name)=\(value) cannot be used: \(why)")
       }
       try native.set(name, value)
     }
+    if !Self.canLogIn(all) {
+      throw .invalid(
+        "Kafka property sasl.mechanisms=OAUTHBEARER needs sasl.oauthbearer.method=oidc with a client id, its secret and"
+          + " the URL of a token endpoint; tokens of another origin, such as those of AWS IAM, cannot be used: log in"
+          + " with SCRAM or PLAIN instead")
+    }
     // Only where the client's events are consumed: otherwise they would pile up.
     if role == .producer || role == .group { native.reportThrottling() }
     return native
+  }
+
+  /// False if librdkafka would ask the program for each token (OAUTHBEARER without a method of its own): nobody answers,
+  /// and the client then never connects and reports no error.
+  private static func canLogIn(_ properties: [Property]) -> Bool {
+    func value(_ names: String...) -> String {
+      properties.last { names.contains($0.name) }?.value.lowercased() ?? ""
+    }
+    return !value("security.protocol").hasPrefix("sasl_")
+      || value("sasl.mechanisms", "sasl.mechanism") != "oauthbearer"
+      || value("sasl.oauthbearer.method") == "oidc"
+      || ["true", "t", "1"].contains(value("enable.sasl.oauthbearer.unsecure.jwt"))
   }
 
   /// Why a group member here cannot work with a value that librdkafka accepts; nil if it can.

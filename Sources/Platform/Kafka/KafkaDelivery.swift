@@ -95,6 +95,12 @@ public struct ProducerTrouble: Sendable {
   /// cause is not a topic.
   public let topics: [String]
   public let error: KafkaError
+
+  public init(waiting: Int, topics: [String], error: KafkaError) {
+    self.waiting = waiting
+    self.topics = topics
+    self.error = error
+  }
 }
 
 public struct ProducerSnapshot: Sendable {

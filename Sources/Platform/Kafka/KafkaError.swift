@@ -48,6 +48,11 @@ extension KafkaError {
       || code == RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE.rawValue
   }
 
+  /// True if the coordinator stores no metadata of that length with an offset (`offset.metadata.max.bytes`).
+  public var isOfMetadataSize: Bool {
+    code == RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE.rawValue
+  }
+
   /// A hint for the operator, for errors whose cause is not obvious.
   public var remedy: String? {
     switch rd_kafka_resp_err_t(code) {
@@ -60,6 +65,8 @@ extension KafkaError {
       "create the topic again with the partitions it had: martlet topics create"
     case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
       "raise the topic's max.message.bytes, or lower --kafka.producer.batch.size below it"
+    case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
+      "raise the brokers' offset.metadata.max.bytes to 4096 or more"
     case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
       "set the clocks of this host and of the brokers (NTP); the topic's message.timestamp.before.max.ms and"
         + " message.timestamp.after.max.ms (Kafka before 3.6: message.timestamp.difference.max.ms) say how far apart"

@@ -37,6 +37,8 @@ public final class OffsetRangeReader {
     var heardAt: UInt64
   }
 
+  /// The last error of a partition, such as a missing right to read it; reading continues by itself.
+  public private(set) var lastError: KafkaError?
   private var open: [PartitionKey: Stretch] = [:]
   private var finished: [PartitionKey] = []
   /// The log end offsets, as of the last time a range of the partition was begun.
@@ -178,6 +180,7 @@ public final class OffsetRangeReader {
     let place = place(of: record)
     guard let end = open[place]?.end, !finished.contains(place) else { return }
     open[place]?.heardAt = now
+    if record.errorCode != 0, !record.isEndOfPartition { lastError = record.error }
     // A transaction marker may be the last offset: then the end of the log ends the range. A partition that no longer
     // exists has nothing left to read.
     let isAtEnd = record.errorCode == 0 ? record.offset + 1 >= end : record.isEndOfPartition

@@ -66,7 +66,7 @@ public struct ClusterView: Sendable {
         begin: { admin in
           // Without an answer, or without the right to ask, nothing is known.
           try? TopicCheck(topics, of: names, admin, timeoutMilliseconds: 5_000).report(context.log)
-        }, tell: { ClusterWatch.report($0, context.log) })
+        }, tell: { ClusterWatch.report($0, of: names, context.log) })
     } catch {
       throw ServiceFailure("\(error)")
     }

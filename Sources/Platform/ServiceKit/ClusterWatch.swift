@@ -132,19 +132,32 @@ struct ClusterWatch {
     }
   }
 
-  static func report(_ change: TopicChange, _ log: Logger) {
-    let fields: KeyValuePairs = [
-      "topic": change.topic, "from": "\(change.from)", "to": "\(change.to)",
-    ]
-    if change.from == 0 {
-      log(ServiceKitLog.topicExistsAgain, fields)
-    } else if change.to > change.from {
-      log(ServiceKitLog.partitionsAdded, fields)
-    } else if change.to > 0 {
-      log(ServiceKitLog.topicRecreatedSmaller, fields)
-    } else {
-      log(ServiceKitLog.topicGone, fields)
+  static func report(_ change: TopicChange, of names: TopicNames, _ log: Logger) {
+    let kind = event(change, of: names)
+    guard kind == .partitionsAddedToTable else {
+      return log(
+        kind, ["topic": change.topic, "from": "\(change.from)", "to": "\(change.to)"])
     }
+    let mustBeOne = names.mustHaveOnePartition(change.topic)
+    log(
+      kind,
+      [
+        "topic": change.topic, "from": "\(change.from)", "to": "\(change.to)",
+        "consequence": mustBeOne
+          ? "senders miss provider tokens, and two signers mint at the same time"
+          : "of a key that moved, the former partition keeps an older record; programs that follow the topic read the"
+            + " added ones after a restart only",
+        "remedy": mustBeOne
+          ? "delete the topic and create it again with one partition: martlet topics create"
+          : "restart the programs that read it (docs/operations.md#adding-partitions)",
+      ])
+  }
+
+  static func event(_ change: TopicChange, of names: TopicNames) -> ServiceKitLog {
+    if change.from == 0 { return .topicExistsAgain }
+    if change.to == 0 { return .topicGone }
+    if change.to < change.from { return .topicRecreatedSmaller }
+    return names.mustKeepPartitions(change.topic) ? .partitionsAddedToTable : .partitionsAdded
   }
 
   // MARK: Clients

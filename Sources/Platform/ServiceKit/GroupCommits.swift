@@ -18,6 +18,8 @@ struct GroupCommits {
   let counters = Counters<GroupCounter>()
   /// What an offset that is not committed costs, for the log.
   private let cost: String
+  /// The longest offset map that the coordinator stores with an offset, as far as is known.
+  private var mapLimit = OffsetMap.charactersAtMost
   /// Why the coordinator refused what it last refused, and when that is reported.
   private var refusal: KafkaError?
   private var reminder = ProblemReminder(quiet: refusalQuiet)
@@ -55,7 +57,7 @@ struct GroupCommits {
   func send(
     _ plans: [PlannedCommit<TopicPartition>], _ client: some GroupClient, _ now: UInt64
   ) -> Bool {
-    let requests = plans.map(\.request)
+    let requests = self.requests(plans)
     context.group.commitSent(requests, now: now)
     do throws(KafkaError) {
       try client.commitAsync(requests)
@@ -64,6 +66,10 @@ struct GroupCommits {
       context.log(ServiceKitLog.notCommitted, ["error": "\(error)"])
       return false
     }
+  }
+
+  private func requests(_ plans: [PlannedCommit<TopicPartition>]) -> [CommitRequest] {
+    plans.map { $0.request(charactersAtMost: mapLimit) }
   }
 
   /// Takes the coordinator's answer. With an error of its own, nothing of the commit was taken.
@@ -78,8 +84,26 @@ struct GroupCommits {
       self.refusal = refusal
       counters.add(.commitsRefused, refused.count)
       context.log(ServiceKitLog.commitRefused, ["error": "\(refusal)"])
+      if refusal.isOfMetadataSize || refused.contains(where: { $0.error?.isOfMetadataSize == true })
+      {
+        shortenMaps()
+      }
     }
     return (taken.map { ($0.partition, $0.offset) }, refused.map(\.partition))
+  }
+
+  /// What is refused is committed again, with half of the map: records that it does not hold may be done again.
+  private mutating func shortenMaps() {
+    mapLimit /= 2
+    context.log(
+      ServiceKitLog.mapsShortened,
+      [
+        "characters": "\(mapLimit)",
+        "consequence": "after a crash more records are done again",
+        "remedy":
+          "raise the brokers' offset.metadata.max.bytes to \(OffsetMap.charactersAtMost) or more, and restart"
+          + " this program then",
+      ])
   }
 
   /// Commits what is done while the partitions are still ours, and waits for the answer. A refusal costs
@@ -89,7 +113,7 @@ struct GroupCommits {
   func last(_ plans: [PlannedCommit<TopicPartition>], _ client: some GroupClient) -> Taken? {
     let patience = context.signals.isFastShutdown ? Self.fastMilliseconds : Self.lastMilliseconds
     do throws(KafkaError) {
-      let results = try client.commit(plans.map(\.request), timeoutMilliseconds: patience)
+      let results = try client.commit(requests(plans), timeoutMilliseconds: patience)
       if let error = results.lazy.compactMap(\.error).first { reportLoss(error) }
       return results.filter { $0.error == nil }.map { ($0.partition, $0.offset) }
     } catch {
@@ -110,9 +134,12 @@ struct GroupCommits {
 
 extension PlannedCommit<TopicPartition> {
   /// The commit with its offset map.
-  public var request: CommitRequest {
+  ///
+  /// - Parameter charactersAtMost: the longest map; what does not fit is left out.
+  func request(charactersAtMost: Int) -> CommitRequest {
     CommitRequest(
       partition, offset: offset,
-      metadata: OffsetMap.encode(of: partition, base: offset, completedAbove))
+      metadata: OffsetMap.encode(
+        of: partition, base: offset, completedAbove, charactersAtMost: charactersAtMost))
   }
 }

@@ -20,15 +20,27 @@ public final class GroupFigures: MetricSource {
     var transactions = OpenTransactions<TopicPartition>()
     /// Of the last look; 0 while nothing is held back.
     var heldMilliseconds = 0
-    /// By topic; nil until it was asked for.
+    /// By topic, without those of which it is not known; nil until it was asked for.
     var lag: [String: Int]?
+    /// Looks in a row without an answer about all partitions.
+    var unanswered = 0
     /// Bytes of the longest commit metadata of the last commit.
     var metadataBytes = 0
     /// Monotonic milliseconds of the commit that is not answered.
     var commitSentAt: UInt64?
     /// Those of the process's other groups.
     var further: [GroupFigures] = []
+
+    /// What open transactions have held back for longest, as of the last answer.
+    func longestHeld(now: UInt64) -> Held? {
+      transactions.longest(now: now).map {
+        Held(partition: $0.partition, offset: $0.offset, milliseconds: $0.milliseconds)
+      }
+    }
   }
+
+  /// Looks without an answer after which the last one is no longer shown: it may be long from true.
+  static let patience = 6
 
   private let state = Mutex(State())
   private let commits = LatencyCells(GroupMetrics.commit, [[]])
@@ -81,38 +93,56 @@ public final class GroupFigures: MetricSource {
     var milliseconds: UInt64
   }
 
-  /// Asks how much of what is assigned is still to be read. Without an answer nothing changes.
+  /// Asks how much of what is assigned is still to be read. Without an answer nothing changes at first (`patience`).
   ///
-  /// - Returns: the partition that an open transaction holds longest; nil if none does.
+  /// - Returns: the partition that an open transaction holds longest, without an answer as of the last one; nil if none
+  ///   does.
   @discardableResult
   func look(_ admin: KafkaAdmin) -> Held? {
     let (group, partitions, ends, further) = state.withLock {
       ($0.group, $0.assigned, $0.ends, $0.further)
     }
     let held = further.compactMap { $0.look(admin) }
-    guard let group, let lag = try? admin.lag(of: group, partitions, timeoutMilliseconds: 2_000)
-    else { return held.first }
-    return ([take(lag, of: partitions, ends, MonotonicClock.milliseconds())] + held)
-      .compactMap(\.self).max { $0.milliseconds < $1.milliseconds }
+    let lag = group.flatMap {
+      try? admin.lag(of: $0, partitions, timeoutMilliseconds: 2_000, needsAll: false)
+    }
+    let now = MonotonicClock.milliseconds()
+    let own: Held? = if let lag { take(lag, of: partitions, ends, now) } else { noAnswer(now) }
+    return ([own] + held).compactMap(\.self).max { $0.milliseconds < $1.milliseconds }
   }
 
-  /// Takes in the lag of what was assigned, and the ends of the logs that were known before.
+  /// Notes that there was no answer.
+  ///
+  /// - Returns: what an open transaction holds back of what is still assigned, as of the last answer.
+  func noAnswer(_ now: UInt64) -> Held? {
+    state.withLock { state in
+      state.unanswered += 1
+      if state.unanswered >= Self.patience { state.lag = nil }
+      let held = state.longestHeld(now: now)
+      return held.flatMap { state.assigned.contains($0.partition) ? $0 : nil }
+    }
+  }
+
+  /// Takes in the lag of what was assigned, as far as it is known, and the ends of the logs that were known before.
   func take(
     _ lag: [TopicPartition: PartitionLag], of partitions: [TopicPartition],
     _ ends: [TopicPartition: Int64], _ now: UInt64
   ) -> Held? {
-    var sums: [String: Int] = [:]
-    for (partition, lag) in lag { sums[partition.topic, default: 0] += Int(lag.records) }
+    let unknown = Set(partitions.filter { lag[$0] == nil }.map(\.topic))
     return state.withLock { state in
       guard state.assigned == partitions else { return nil }
+      state.unanswered = unknown.isEmpty ? 0 : state.unanswered + 1
+      var sums: [String: Int] = [:]
+      for (partition, lag) in lag { sums[partition.topic, default: 0] += Int(lag.records) }
+      for topic in unknown {
+        sums[topic] = state.unanswered >= Self.patience ? nil : state.lag?[topic]
+      }
       state.lag = sums
       state.transactions.keep(Set(partitions))
       for (partition, lag) in lag {
         state.transactions.note(partition, stable: lag.end, end: ends[partition], now: now)
       }
-      let longest = state.transactions.longest(now: now).map {
-        Held(partition: $0.partition, offset: $0.offset, milliseconds: $0.milliseconds)
-      }
+      let longest = state.longestHeld(now: now)
       state.heldMilliseconds = Int(longest?.milliseconds ?? 0)
       return longest
     }

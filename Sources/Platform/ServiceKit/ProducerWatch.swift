@@ -52,6 +52,8 @@ public struct ProducerWatch {
   private let wait: UnacknowledgedWait
   /// One line while it lasts: what is wrong is the cluster's, and does not change with the time.
   private var unacknowledged = ProblemReminder(quiet: 0, interval: .max / 2)
+  /// Since when the owner has had records that Kafka refuses for good (monotonic milliseconds).
+  private var refusedSince: UInt64?
 
   /// - Parameter consequence: what stands still meanwhile, for the log.
   public init(_ context: ServiceContext, consequence: String = intakeStops) {
@@ -63,7 +65,12 @@ public struct ProducerWatch {
   }
 
   /// To be called once a turn, or every some milliseconds.
-  public mutating func turn(_ producer: KafkaProducer, now: UInt64) {
+  ///
+  /// - Parameter refusal: records that Kafka has refused for good and that the owner writes again all the same: the
+  ///   producer has none of them between two attempts.
+  public mutating func turn(
+    _ producer: KafkaProducer, now: UInt64, refusal: ProducerTrouble? = nil
+  ) {
     if producer.refusals != counted {
       counters.add(.refusedByKafka, producer.refusals - counted)
       counted = producer.refusals
@@ -71,7 +78,8 @@ public struct ProducerWatch {
     counters.set(.producerQueue, producer.outstanding)
     counters.set(.producerQueueBytes, producer.outstandingBytes)
     counters.set(.producersReplaced, producer.restarts)
-    let trouble = producer.trouble
+    let trouble = producer.trouble ?? refusal
+    refusedSince = refusal == nil ? nil : refusedSince ?? now
     counters.set(.producersRefused, trouble == nil ? 0 : 1)
     tell(producer)
     switch reminder.step(isFailing: trouble != nil, now: now) {
@@ -92,7 +100,7 @@ public struct ProducerWatch {
 
   /// A cluster that answers a write with "not now", or not at all, is waited for by librdkafka, which says nothing.
   private mutating func noteWait(_ producer: KafkaProducer, isRefused: Bool, now: UInt64) {
-    let age = producer.oldestWait(now: now)
+    let age = max(producer.oldestWait(now: now), refusedSince.map { now - $0 } ?? 0)
     wait.milliseconds = age
     switch unacknowledged.step(isFailing: age >= StatusBoard.writePatience, now: now) {
     case .nothing: break

@@ -22,6 +22,7 @@ public enum ServiceKitLog: String, LogTable {
   case commitsRefused = "Kafka refuses commits; retrying"
   case commitsAccepted = "Kafka accepts commits again"
   case commitUnanswered = "the group coordinator did not answer a commit; retrying"
+  case mapsShortened = "the brokers store no offset map of this length; committing shorter ones"
   case notCommitted = "cannot commit; retrying"
   case commitRefused = "commit refused; retrying"
   case lastOffsetsLost = "last offsets not committed"
@@ -45,6 +46,8 @@ public enum ServiceKitLog: String, LogTable {
   case topicExistsAgain = "the topic exists again"
   case partitionsAdded =
     "partitions were added: keys that moved lose their order, and repeats of their earlier ids are sent again; restart to divide memory among all partitions"
+  case partitionsAddedToTable =
+    "partitions were added to a topic that must keep its number of them"
   case topicRecreatedSmaller =
     "the topic was recreated with fewer partitions, and its records are gone; add the missing partitions"
   case topicGone = "the topic no longer exists; recreate it with martlet topics create"
@@ -72,15 +75,15 @@ public enum ServiceKitLog: String, LogTable {
 
   public var level: LogLevel {
     switch self {
-    case .placeLost, .notJoined, .topicRecreatedSmaller, .topicGone, .recordsRefused,
-      .recordsUnacknowledged, .logEndsEarly, .logTruncated, .recordsLost, .offsetsMissing,
-      .rightMissing, .recordCrashes, .entryCrashes, .cannotGoOn:
+    case .placeLost, .notJoined, .partitionsAddedToTable, .topicRecreatedSmaller, .topicGone,
+      .recordsRefused, .recordsUnacknowledged, .logEndsEarly, .logTruncated, .recordsLost,
+      .offsetsMissing, .rightMissing, .recordCrashes, .entryCrashes, .cannotGoOn:
       .error
     case .brokerDelays, .openTransaction, .oldLibrary, .noKafkaBroker, .noBrokerAnswers,
       .crashesNoted, .noCrashNotes, .databaseNotOpened, .databaseExposed, .commitsRefused,
-      .commitUnanswered, .notCommitted, .lastOffsetsLost, .nameTaken, .kafkaError, .notRejoined,
-      .offsetsNotRead, .partitionsNotStarted, .stoppingFast, .exiting, .partitionsAdded,
-      .variableIgnored, .settingsExposed, .topicDiffers:
+      .commitUnanswered, .mapsShortened, .notCommitted, .lastOffsetsLost, .nameTaken, .kafkaError,
+      .notRejoined, .offsetsNotRead, .partitionsNotStarted, .stoppingFast, .exiting,
+      .partitionsAdded, .variableIgnored, .settingsExposed, .topicDiffers:
       .warning
     case .noBrokerDelays, .transactionEnded, .connected, .databaseMigrates, .commitsAccepted,
       .errorEnded, .partitionsRevoked, .partitionsGivenBack, .rejoining, .partitionsAssigned,

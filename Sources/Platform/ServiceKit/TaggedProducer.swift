@@ -126,7 +126,11 @@ public final class TaggedProducer<Tag> {
   }
 
   /// Reports what Kafka does not take; every turn, with monotonic milliseconds.
-  public func lookAfter(now: UInt64) { watch?.turn(producer, now: now) }
+  ///
+  /// - Parameter refusal: what it has refused for good and its owner writes again (`ProducerWatch.turn`).
+  public func lookAfter(now: UInt64, refusal: ProducerTrouble? = nil) {
+    watch?.turn(producer, now: now, refusal: refusal)
+  }
 
   /// Sends what waits without lingering, unless there is much of it (`KafkaProducer.sendPromptly`). At the end of a turn
   /// that found no further work.

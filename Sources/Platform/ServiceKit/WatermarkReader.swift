@@ -113,9 +113,7 @@ public final class WatermarkReader {
       admin?.close()
     }
 
-    /// All with one request to each broker. Where that fails because of one of them, leader by leader: as many times
-    /// `patience` as there are brokers that do not answer, however many partitions they lead, and none for partitions
-    /// without a leader.
+    /// All with one request to each broker. Where that fails because of one of them, leader by leader.
     ///
     /// - Parameter atOnce: false if it is known to fail: it would take its time before it does.
     private func look(
@@ -124,15 +122,8 @@ public final class WatermarkReader {
       if atOnce, let all = try? admin.watermarks(partitions, timeoutMilliseconds: Self.patience) {
         return Answers(zip(partitions, all)) { first, _ in first }
       }
-      let leaders =
-        (try? admin.leaders(of: partitions, timeoutMilliseconds: Self.patience)) ?? [:]
-      var found: Answers = [:]
-      for (_, led) in Dictionary(grouping: leaders.keys, by: { leaders[$0] ?? -1 })
-      where !isEnding {
-        let known = admin.knownWatermarks(led, timeoutMilliseconds: Self.patience)
-        found.merge(known) { first, _ in first }
-      }
-      return found
+      return admin.reachableWatermarks(
+        partitions, timeoutMilliseconds: Self.patience, isEnding: { isEnding })
     }
   }
 }

@@ -268,7 +268,10 @@ private final class TokenStretch {
         return nil
       }
       guard !isStopping(), now < heardAt + Self.patience else {
-        throw .invalid("nothing came from topic \(topic) within \(Self.patience / 1_000)s")
+        let error = reader.lastError.map { ": \($0)" } ?? ""
+        let remedy = reader.lastError?.isOfAuthorization == true ? "; needs Read on it" : ""
+        throw .invalid(
+          "nothing came from topic \(topic) within \(Self.patience / 1_000)s\(error)\(remedy)")
       }
       if now >= deadline { return .late }
     }

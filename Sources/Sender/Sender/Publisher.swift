@@ -14,6 +14,8 @@ final class Publisher {
   static let unacknowledgedBytesAtMost = 16 << 20
   /// What no repetition changes is tried again after this, in milliseconds: until somebody changes the topic.
   private static let pauseAfterRefusal: UInt64 = 1_000
+  /// A refusal is over if it was not repeated for so long after the next attempt, in milliseconds.
+  private static let refusalMemory: UInt64 = 5_000
 
   private let producer: KafkaProducer
   private let topics: OutgoingTopics
@@ -26,6 +28,7 @@ final class Publisher {
   /// A record was refused that cannot be made smaller: nothing is written nor taken in before (monotonic
   /// milliseconds).
   @exclusivity(unchecked) private var refusedUntil: UInt64 = 0
+  private var lastRefusal: (topic: KafkaTopic, error: KafkaError)?
   /// The producer had no room for receipts: time alone makes none, an acknowledgement does and wakes the loop.
   @exclusivity(unchecked) private var isProducerFull = false
 
@@ -125,7 +128,17 @@ final class Publisher {
   /// Tries again what the producer had no room for, and says what Kafka does not take. Every some milliseconds.
   func upkeep() {
     retryBlockedSides()
-    watch.turn(producer, now: now)
+    watch.turn(producer, now: now, refusal: refusal)
+  }
+
+  /// The records that are written again although Kafka has refused them for good; nil if there are none.
+  private var refusal: ProducerTrouble? {
+    guard let (topic, error) = lastRefusal, now < refusedUntil + Self.refusalMemory else {
+      return nil
+    }
+    return ProducerTrouble(
+      waiting: producer.outstanding + blockedSides.count + receipts.asideCount,
+      topics: [producer.name(of: topic)], error: error)
   }
 
   private func retryBlockedSides() {
@@ -228,13 +241,18 @@ final class Publisher {
   /// - Returns: whether the receipts may be written again at once.
   private func receiptsAfterRefusal(_ error: KafkaError) -> Bool {
     if error.isOfSize, receipts.halveNext() { return true }
-    refusedUntil = now + Self.pauseAfterRefusal
+    pause(after: error, of: topics.receipts)
     return false
   }
 
   private func afterRefusal(_ record: BlockedSide, _ error: KafkaError) -> BlockedSide {
     if error.isOfSize, record.topic == topics.deadLetters, let cut = record.cut() { return cut }
-    refusedUntil = now + Self.pauseAfterRefusal
+    pause(after: error, of: record.topic)
     return record
+  }
+
+  private func pause(after error: KafkaError, of topic: KafkaTopic) {
+    lastRefusal = (topic, error)
+    refusedUntil = now + Self.pauseAfterRefusal
   }
 }

@@ -42,6 +42,8 @@ struct ReceiptBatches: ~Copyable {
     unacknowledged += 1
   }
 
+  /// Batches that have to go before `lines`.
+  var asideCount: Int { aside.count }
   /// The oldest batch that has to go before `lines`; nil when there is none.
   var nextAside: [UInt8]? { aside.first?.lines }
 

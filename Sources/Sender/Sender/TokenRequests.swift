@@ -14,6 +14,9 @@ final class TokenRequests {
 
   private let producer: TaggedProducer<Void>
   private let topic: KafkaTopic
+  private let topicName: String
+  /// Why Kafka refused the last request that it answered, for good, and when it did.
+  private var refusal: (error: KafkaError, at: UInt64)?
   private var askedAt: [[UInt8]: UInt64] = [:]
   /// When the oldest of them may be asked for again, as far as is known: before that none is forgotten.
   private var nextForgotten: UInt64 = 0
@@ -27,7 +30,8 @@ final class TokenRequests {
   ) throws(KafkaError) {
     producer = try TaggedProducer(
       kafka, wakeup: wakeup, watch: ProducerWatch(context, consequence: "token requests wait"))
-    topic = try producer.topic(names.tokenRequests)
+    topicName = names.tokenRequests
+    topic = try producer.topic(topicName)
   }
 
   /// Asks, unless the same was asked a moment ago. A request that Kafka has no room for, or that is one too many,
@@ -47,8 +51,14 @@ final class TokenRequests {
 
   /// Takes acknowledgements; to be called every turn.
   func turn(now: UInt64 = MonotonicClock.milliseconds()) {
-    _ = producer.drainAnswers()
-    producer.lookAfter(now: now)
+    for answer in producer.drainAnswers() {
+      refusal = answer.refused.map { (error: $0, at: now) }
+    }
+    // What was refused is asked for again if it is still needed.
+    if let at = refusal?.at, now >= at + 2 * Self.interval { refusal = nil }
+    producer.lookAfter(
+      now: now,
+      refusal: refusal.map { ProducerTrouble(waiting: 1, topics: [topicName], error: $0.error) })
   }
 
   func close() { producer.close() }

@@ -333,7 +333,7 @@ final class SignerWorker {
       if let error = answer.refused {
         notStored(answer.tag)
         issuer.machine.failed(now: now)
-        log(SignerLog.notPublished, ["error": "\(error)"])
+        log(SignerLog.notPublished, ["error": answer.problem ?? "\(error)"])
         continue
       }
       if case .withdrawal(let credential) = answer.tag {

@@ -101,7 +101,8 @@ struct DeadLetterWriter {
         continue
       }
       guard error.isOfSize, let shorter = entry.letter.cut() else {
-        throw ServiceFailure("endpoint \(subscription.name): no dead letter: \(error)")
+        throw ServiceFailure(
+          "endpoint \(subscription.name): no dead letter: \(answer.problem ?? "\(error)")")
       }
       entry.letter = shorter
       waiting.append(entry)

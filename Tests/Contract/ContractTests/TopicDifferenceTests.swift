@@ -69,6 +69,24 @@ import Testing
     #expect(try harmful("push.requests", "delete.retention.ms", ["0"]).isEmpty)
   }
 
+  /// A cluster's default applies to a topic that was made without the setting.
+  @Test func `what a group has to read may have any size`() throws {
+    let sizes = ["-1", "0", "1073741824"]
+    for name in ["push.requests", "push.notifications.bulk", "push.feedback"] {
+      #expect(try harmful(name, "retention.bytes", sizes) == ["0", "1073741824"])
+    }
+    for name in ["push.receipts", "push.devices"] {
+      #expect(try harmful(name, "retention.bytes", sizes).isEmpty)
+    }
+  }
+
+  @Test func `a topic takes the largest batches of producers`() throws {
+    let sizes = ["262144", "999999", "1000000", "1048588"]
+    for name in ["push.requests", "push.receipts", "push.devices"] {
+      #expect(try harmful(name, "max.message.bytes", sizes) == ["262144", "999999"])
+    }
+  }
+
   @Test func `so many copies must have a record that one broker may be away, and not fewer`() throws
   {
     for (copies, harmful) in [(1, []), (2, [2]), (3, [1, 3]), (5, [1, 5])] {

@@ -31,6 +31,22 @@ import Testing
     #expect(error.remedy?.contains("kafka.producer.compression.type") == true)
   }
 
+  /// `remedy` speaks of records that are written.
+  @Test func `of a topic that the cluster does not create the error names what helps`() {
+    for (code, name, words) in [
+      (29, "TOPIC_AUTHORIZATION_FAILED", "Create on the cluster"),
+      (31, "CLUSTER_AUTHORIZATION_FAILED", "Create on the cluster"),
+      (38, "INVALID_REPLICATION_FACTOR", "--replication"),
+      (40, "INVALID_CONFIG", "topics create --dry-run"),
+      (44, "POLICY_VIOLATION", "topics create --dry-run"),
+    ] as [(Int32, String, String)] {
+      let error = KafkaError(code: code, message: "topic push.devices: refused")
+      #expect(error.name == name)
+      #expect(error.remedyOfCreation?.contains(words) == true, "\(name)")
+    }
+    #expect(KafkaError(code: 36, message: "exists").remedyOfCreation == nil)
+  }
+
   /// They work with librdkafka, and not with how partitions are taken and given back here.
   @Test(arguments: ["cooperative-sticky", "roundrobin,cooperative-sticky"])
   func `an assignor that gives partitions one by one is refused before anything is opened`(
@@ -47,6 +63,31 @@ import Testing
     var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
     configuration.consumer = [("partition.assignment.strategy", "range")]
     #expect(throws: Never.self) { try configuration.check() }
+  }
+
+  /// librdkafka would ask the program for a token, wait for it for ever, and say nothing.
+  @Test func `OAUTHBEARER is refused unless librdkafka gets the tokens itself`() {
+    func error(_ properties: KafkaConfiguration.Property...) -> KafkaError? {
+      var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+      configuration.common = properties
+      do throws(KafkaError) {
+        try configuration.check()
+        return nil
+      } catch {
+        return error
+      }
+    }
+    let login: KafkaConfiguration.Property = ("security.protocol", "SASL_SSL")
+    let mechanism: KafkaConfiguration.Property = ("sasl.mechanisms", "OAUTHBEARER")
+    let words = "needs sasl.oauthbearer.method=oidc"
+    #expect(error(login, mechanism)?.message.contains(words) == true)
+    #expect(error(login, mechanism, ("sasl.oauthbearer.config", "a=b")) != nil)
+    #expect(error(login, mechanism, ("enable.sasl.oauthbearer.unsecure.jwt", "true")) == nil)
+    #expect(error(login, mechanism, ("sasl.mechanisms", "PLAIN")) == nil, "the last one counts")
+    #expect(error(mechanism) == nil, "nobody logs in")
+    // Some builds of librdkafka cannot, and say so.
+    let oidc = error(login, mechanism, ("sasl.oauthbearer.method", "oidc"))
+    #expect(oidc?.message.contains(words) != true)
   }
 
   @Test func `a member's name is set where the program knows of it`() {
@@ -77,6 +118,22 @@ import Testing
     configuration.common = [("allow.auto.create.topics", "true")]
     let error = #expect(throws: KafkaError.self) { _ = try KafkaProducer(configuration) }
     #expect(error?.message.contains("allow.auto.create.topics cannot be set") == true)
+  }
+
+  /// Behind an open transaction, the end of a log depends on it: one that seems to end before what the group has committed
+  /// counts as truncated, and is read from its first record.
+  @Test func `the ends of logs are asked for with the isolation level of those who read them`() {
+    func level(_ role: KafkaConfiguration.Role, _ value: String?) -> String? {
+      var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+      if let value { configuration.consumer = [("isolation.level", value)] }
+      return configuration.properties(for: role).last { $0.name == "isolation.level" }?.value
+    }
+    for role in [KafkaConfiguration.Role.group, .reader, .admin] {
+      #expect(level(role, "read_uncommitted") == "read_uncommitted", "\(role)")
+    }
+    // librdkafka's own default is the same.
+    #expect(level(.admin, nil) == nil && level(.group, nil) == "read_committed")
+    #expect(level(.producer, "read_uncommitted") == nil)
   }
 
   @Test func `no consumer that authenticates with Kerberos is woken by a user name`() {

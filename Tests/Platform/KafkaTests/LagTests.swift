@@ -24,4 +24,22 @@ import Testing
       #expect(lag.mapValues(\.records) == [partitions[0]: 0, partitions[1]: 0])
     }
   }
+
+  @Test func `a partition without a leader is left out where that will do`() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    try fixture.createTopic("things", partitions: 2)
+    let topic = fixture.name("things")
+    let partitions = (0..<2 as Range<Int32>).map { TopicPartition(topic: topic, partition: $0) }
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    try #require(fixture.broker).setLeader(topic: topic, partition: 1, broker: -1)
+    expectEventually {
+      let lag = try? admin.lag(
+        of: fixture.name("group"), partitions, timeoutMilliseconds: 2_000, needsAll: false)
+      return lag?.mapValues(\.records) == [partitions[0]: 0]
+    }
+    #expect(throws: KafkaError.self) {
+      try admin.lag(of: fixture.name("group"), partitions, timeoutMilliseconds: 2_000)
+    }
+  }
 }

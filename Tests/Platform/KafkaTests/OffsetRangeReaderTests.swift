@@ -51,6 +51,26 @@ import Testing
     #expect(stretches.logEnd(zero) >= 20 && 1..<1_000_000 ~= stretches.logEnd(one))
   }
 
+  /// Nothing else would say why nothing comes.
+  @Test func `a partition that may not be read has an error`() throws {
+    let fixture = try KafkaFixture(topics: [("numbers", 1)], embedded: true)
+    let topic = fixture.name("numbers")
+    try fixture.produce(topic, key: nil, value: "1")
+    let refusals = Array(repeating: EmbeddedBroker.Fault.topicNotAuthorized, count: 100_000)
+    fixture.broker?.inject(refusals, into: .fetch)
+    let stretches = try OffsetRangeReader(fixture.configuration)
+    defer { stretches.close() }
+    let place = try stretches.read(
+      TopicPartition(topic: topic, partition: 0), 0..<1, timeoutMilliseconds: 30_000)
+    #expect(stretches.lastError == nil)
+    var batch = KafkaBatch(capacity: 10)
+    expectEventually {
+      stretches.poll(into: &batch, timeoutMilliseconds: 20)
+      return stretches.lastError?.isOfAuthorization == true
+    }
+    #expect(!stretches.drainFinished().contains(place), "it was not read to its end")
+  }
+
   /// A topic that was made again with fewer partitions than it had: there is nothing to wait for.
   @Test func `a partition that is not there is at its end`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 2)])

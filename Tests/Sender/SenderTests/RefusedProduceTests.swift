@@ -49,6 +49,21 @@ import Testing
     try expectWhole(rig, sender)
   }
 
+  /// As of a topic for receipts that is compacted, or a cluster that does not take the codec.
+  @Test func `what a topic never takes is told of for as long as that lasts`() throws {
+    let (rig, sender) = try refusing(Array(repeating: .invalidRecord, count: 10_000))
+    expectEventually { sender.counter("producers_refused") == 1 }
+    let before = sender.counter("refused_by_kafka")
+    var told: Set<Int> = []
+    expectEventually(pauseMilliseconds: 1) {
+      told.insert(sender.counter("producers_refused"))
+      return sender.counter("refused_by_kafka") > before + 3
+    }
+    #expect(!told.contains(0))
+    rig.fixture.broker!.clearFaults(of: .produce)
+    try expectWhole(rig, sender)
+  }
+
   @Test func `a missing right to write is waited out and counted`() throws {
     let (rig, sender) = try refusing(Array(repeating: .topicNotAuthorized, count: 3))
     try expectWhole(rig, sender)

@@ -38,6 +38,36 @@ import Testing
     }
   }
 
+  /// Without tokens a sender writes nothing else that would show it.
+  @Test
+  func `a request that Kafka refuses for good is told of until another one is taken`() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    let names = TopicNames(prefix: fixture.prefix)
+    try fixture.createTopic("token-requests", partitions: 1)
+    // In its batch, and alone.
+    fixture.broker!.inject([.invalidRecord, .invalidRecord], into: .produce)
+    let context = try SenderService.context()
+    let requests = try TokenRequests(fixture.configuration, names, context, wakeup: Wakeup())
+    defer { requests.close() }
+    func turn(_ now: UInt64) -> Int? {
+      requests.turn(now: now)
+      return context.counters.sums.first { $0.name == "producers_refused" }?.value
+    }
+    requests.want(request(1), now: 1_000)
+    expectEventually {
+      _ = turn(1_000)
+      return requests.outstanding == 0
+    }
+    #expect(turn(20_999) == 1)
+    #expect(turn(21_000) == 0, "nobody needs it any more")
+    requests.want(request(1), now: 21_000)
+    expectEventually {
+      _ = turn(21_000)
+      return requests.outstanding == 0
+    }
+    #expect(turn(21_000) == 0)
+  }
+
   @Test
   func `a flood of unknown apps causes a bounded number of requests, and is dropped after a while`()
     throws

@@ -57,6 +57,9 @@ struct OutcomeWait {
         }
       }
       batch.release()
+      if let refusal = tail.lastError?.refusal(toRead: tail.topic) {
+        throw ServiceFailure("\(push.id) is requested, and its outcome is not known: \(refusal)")
+      }
     }
     let isStopping = context.signals.isStopping
     for line in failures.dropLast(isStopping ? 0 : 1) { StandardOutput.line(line) }

@@ -74,6 +74,11 @@ enum TraceCommand: Command {
         "requests of more than \(TraceSubject.mostRequests) ids belong to it; the others are not shown"
       )
     }
+    if !search.hidden.isEmpty {
+      StandardError.line(
+        "what is on \(search.hidden.joined(separator: ", ")) is not shown: this user may not see them, and needs Read"
+          + " on each")
+    }
     guard !stories.isEmpty else {
       throw ServiceFailure(
         "nothing about it on the topics: \(search.looked) records were read; look further back with --since,"

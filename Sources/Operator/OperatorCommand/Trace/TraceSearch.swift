@@ -19,6 +19,8 @@ struct TraceSearch {
   private(set) var subject: TraceSubject
   private(set) var hops: [TraceHop] = []
   private(set) var looked = 0
+  /// Topics that this user may not see.
+  private(set) var hidden: [String] = []
 
   init(
     _ wanted: TraceSubject.Wanted, _ cluster: KafkaCluster, since: Int64, progress: ProgressLine?,
@@ -51,9 +53,20 @@ struct TraceSearch {
     let known = try orFail { try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000) }
     // All lanes, whatever their names.
     let lanes = known.keys.filter(names.isOfLane).sorted()
-    let present = topics(names, lanes: lanes).filter { known[$0.0] != nil }
+    let wanted = topics(names, lanes: lanes)
+    let present = wanted.filter { known[$0.0] != nil }
+    // No list of all topics has those that are hidden.
+    let absent = (wanted.map { $0.0 } + names.notifications).filter { known[$0] == nil }
+    let listing = try orFail {
+      try cluster.admin.topicListing(naming: absent, timeoutMilliseconds: 10_000)
+    }
+    hidden = absent.filter { listing.hidden[$0] != nil }
     guard !present.isEmpty else {
-      throw ServiceFailure("there is no topic of Martlet; check --topic-prefix (\(names.prefix))")
+      throw ServiceFailure(
+        hidden.isEmpty
+          ? "there is no topic of Martlet; check --topic-prefix (\(names.prefix))"
+          : "this user may see no topic of Martlet: needs Read on "
+            + hidden.joined(separator: ", "))
     }
     defer { progress?.end() }
     for (topic, content) in present where !context.signals.isStopping {

@@ -310,7 +310,7 @@ import Testing
       let tail = try KafkaTail(
         fixture.configuration, topic: fixture.name("receipts"), from: .beginning)
       var text = ""
-      let lines = InspectCommand.show(
+      let lines = try InspectCommand.show(
         tail, try InspectCommand.settings(values), try InspectCommand.context(["x"])
       ) {
         text += String(decoding: $0, as: UTF8.self)
@@ -343,10 +343,28 @@ import Testing
       "--from", "end", "--limit", "20",
     ])
     // It ends by its limit: with the last of them.
-    let lines = InspectCommand.show(
+    let lines = try InspectCommand.show(
       tail, try InspectCommand.settings(values), try InspectCommand.context(["x"])
     ) { _ in true }
     #expect(lines == 20 && tail.partitions == 4)
+  }
+
+  /// Describe shows the topic, and only a fetch is refused: nothing would ever come.
+  @Test func `a topic that may be seen and not read ends with the right that it needs`() throws {
+    let fixture = try KafkaFixture(topics: [("receipts", 2)], embedded: true)
+    let topic = fixture.name("receipts")
+    try fixture.produce(topic, key: "a", value: "1")
+    let refusals = Array(repeating: EmbeddedBroker.Fault.topicNotAuthorized, count: 100_000)
+    fixture.broker?.inject(refusals, into: .fetch)
+    let values = try InspectCommand.values([
+      "receipts", "--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap,
+    ])
+    let failure = #expect(throws: ServiceFailure.self) {
+      try InspectCommand.run(InspectCommand.settings(values), InspectCommand.context(["x"]))
+    }
+    #expect(
+      failure?.description
+        == "this user may not read topic \(topic): needs Read on it (TOPIC_AUTHORIZATION_FAILED)")
   }
 
   @Test func `raw shows device tokens`() throws {

@@ -39,4 +39,25 @@ import Testing
     }
     #expect(failure?.description == "receipts could not be read to its end: \(error)")
   }
+
+  /// More time would not help.
+  @Test func `provider tokens that may not be read are no matter of time`() throws {
+    let fixture = try KafkaFixture(topics: [("provider-tokens", 1)], embedded: true)
+    let topic = fixture.name("provider-tokens")
+    try fixture.produce(topic, key: "a", value: "1")
+    let refusals = Array(repeating: EmbeddedBroker.Fault.topicNotAuthorized, count: 100_000)
+    fixture.broker?.inject(refusals, into: .fetch)
+    let values = try ChannelsListCommand.values([
+      "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap,
+    ])
+    let settings = try ChannelSettings(values)
+    let failure = #expect(throws: ServiceFailure.self) {
+      _ = try CurrentProviderToken.authorization(
+        app: settings.app, settings.environment, settings.cluster, settings.seal,
+        TimeLimit(milliseconds: 60_000), ServiceContext(values))
+    }
+    #expect(
+      failure?.description
+        == "this user may not read topic \(topic): needs Read on it (TOPIC_AUTHORIZATION_FAILED)")
+  }
 }

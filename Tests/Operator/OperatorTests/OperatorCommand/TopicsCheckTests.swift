@@ -33,6 +33,21 @@ import Testing
       ])
   }
 
+  @Test func `topics whose settings cannot be read are not called correct`() {
+    let names = TopicNames()
+    let topics = names.all.filter { $0.name == names.feedback }
+    let sizes = [names.feedback: TopicSize(partitions: 4, copies: 1)]
+    func problem(_ settings: [String: [String: String]]) -> String? {
+      TopicsCheckCommand.problem(TopicCheck(topics, of: names, sizes, settings), of: 1)
+    }
+    let settings = ["cleanup.policy": "delete", "retention.ms": "604800000"]
+    #expect(problem([names.feedback: settings]) == nil)
+    #expect(problem([:])?.hasPrefix("1 of 1 topics cannot be checked") == true)
+    #expect(
+      problem([names.feedback: ["cleanup.policy": "compact"]])
+        == "1 of 1 topics are missing or differ")
+  }
+
   @Test func `a topic that this user may not see is not called missing`() {
     let names = TopicNames()
     let topics = names.all.filter { [names.requests, names.devices].contains($0.name) }

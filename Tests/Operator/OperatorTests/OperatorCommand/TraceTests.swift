@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import EmbeddedKafka
 import EventLoop
 import Kafka
 import Records
@@ -167,6 +168,25 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         KafkaHeader(DeadLetterHeader.requestID, "order \"1\""),
       ])
     return fixture
+  }
+
+  /// What is on them would be missing without a word, such as an outcome.
+  @Test func `topics that this user may not see are named`() throws {
+    let fixture = try KafkaFixture(topics: [("requests", 1), ("receipts", 1)], embedded: true)
+    let names = TopicNames(prefix: fixture.prefix)
+    let context = try TraceCommand.context(["x"])
+    let cluster = try KafkaCluster(fixture.configuration, context)
+    defer { cluster.admin.close() }
+    var search = TraceSearch(.id(first.exact), cluster, since: 0, progress: nil, context)
+    try search.run(names)
+    #expect(search.hidden.isEmpty)
+    fixture.broker?.setTopic(names.receipts, fault: .topicNotAuthorized)
+    try search.run(names)
+    #expect(search.hidden == [names.receipts])
+    fixture.broker?.setTopic(names.requests, fault: .topicNotAuthorized)
+    let failure = #expect(throws: ServiceFailure.self) { try search.run(names) }
+    let words = "this user may see no topic of Martlet: needs Read on "
+    #expect(failure?.description.hasPrefix(words) == true)
   }
 
   private func stories(_ fixture: KafkaFixture, _ wanted: TraceSubject.Wanted) throws

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import ConsumerGroup
+import Contract
 import EventLoop
 import Kafka
 import Synchronization
@@ -28,5 +29,22 @@ import Testing
         == [fixture.name("more"), fixture.name("fewer")])
     #expect(
       heard.changes.withLock { $0.contains(TopicChange(fixture.name("more"), from: 2, to: 4)) })
+  }
+
+  private static let changes: [(Int, Int, String, ServiceKitLog)] = [
+    (2, 4, "requests", .partitionsAdded), (2, 4, "notifications", .partitionsAdded),
+    (2, 4, "devices", .partitionsAddedToTable), (2, 4, "schedule", .partitionsAddedToTable),
+    (2, 4, "invalid-tokens", .partitionsAddedToTable), (1, 2, "controls", .partitionsAddedToTable),
+    (1, 2, "provider-tokens", .partitionsAddedToTable),
+    (1, 2, "token-requests", .partitionsAddedToTable), (4, 2, "devices", .topicRecreatedSmaller),
+    (4, 0, "devices", .topicGone), (0, 4, "devices", .topicExistsAgain),
+  ]
+
+  @Test(arguments: changes)
+  func `a topic of tables must keep its partitions, others may grow`(
+    from: Int, to: Int, topic: String, event: ServiceKitLog
+  ) {
+    let change = TopicChange("push.\(topic)", from: from, to: to)
+    #expect(ClusterWatch.event(change, of: TopicNames()) == event)
   }
 }

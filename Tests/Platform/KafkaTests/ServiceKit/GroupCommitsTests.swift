@@ -3,6 +3,7 @@ import Telemetry
 import TestSupport
 import Testing
 
+@testable import ConsumerGroup
 @testable import Kafka
 @testable import ServiceKit
 
@@ -52,4 +53,64 @@ import Testing
     #expect(commits.answered(results(refused: []), nil, now: 220).taken.count == 3)
     #expect(refused == 7 && timed == 1)
   }
+
+  /// A cluster whose offset.metadata.max.bytes is lower than usual: without an end no offset would be committed.
+  @Test func `a map that is too long for the brokers is shortened until they take it`() {
+    var commits = GroupCommits(context, cost: "does it again")
+    let client = StingyCoordinator(most: 600)
+    // Every second record is done.
+    let runs = (0..<4_000 as Range<Int64>).map { $0 * 2 + 1..<$0 * 2 + 2 }
+    let plan = PlannedCommit(partition: partitions[0], offset: 0, completedAbove: runs)
+    for now in 1...4 as ClosedRange<UInt64> {
+      #expect(commits.send([plan], client, now))
+      _ = commits.answered(client.drainResults(), nil, now: now)
+    }
+    #expect(client.lengths.count == 4)
+    #expect(client.lengths[0] > 4_000 && client.lengths[2] > 600 && client.lengths[3] > 500)
+    #expect(client.lengths[3] <= 600)
+    #expect(refused == 3)
+    #expect(commits.last([plan], client)?.count == 1)
+  }
+}
+
+/// A coordinator that stores little beside an offset.
+private final class StingyCoordinator: GroupClient {
+  private let most: Int
+  private var results: [CommitResult] = []
+  /// Those of the metadata of each commit.
+  private(set) var lengths: [Int] = []
+
+  init(most: Int) { self.most = most }
+
+  func drainResults() -> [CommitResult] {
+    defer { results = [] }
+    return results
+  }
+
+  func commit(_ offsets: [CommitRequest], timeoutMilliseconds: Int32) throws(KafkaError)
+    -> [CommitResult]
+  {
+    offsets.map { request in
+      let length = request.metadata?.utf8.count ?? 0
+      lengths.append(length)
+      return CommitResult(
+        partition: request.partition, offset: request.offset,
+        error: length > most ? KafkaError(code: 12, message: "too large") : nil)
+    }
+  }
+
+  func commitAsync(_ offsets: [CommitRequest]) throws(KafkaError) {
+    results += try commit(offsets, timeoutMilliseconds: 0)
+  }
+
+  func nextEvent(timeoutMilliseconds: Int32) -> GroupEvent? { nil }
+  func committed(_ partitions: [TopicPartition], timeoutMilliseconds: Int32) throws(KafkaError)
+    -> [CommittedOffset]
+  { [] }
+  func knownEnds(_ partitions: [TopicPartition]) -> [TopicPartition: Int64] { [:] }
+  func assign(_ starts: [PartitionStart]) throws(KafkaError) {}
+  func unassign() throws(KafkaError) {}
+  func retire() {}
+  func rejoin() throws(KafkaError) {}
+  func close(timeoutMilliseconds: UInt64) {}
 }

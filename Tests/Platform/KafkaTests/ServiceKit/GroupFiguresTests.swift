@@ -48,6 +48,58 @@ import Testing
     #expect(value("martlet_kafka_group_held_by_transaction_seconds") == .thousandths(0))
   }
 
+  /// Otherwise it would be said to have ended whenever a broker does not answer.
+  @Test func `an open transaction is open until an answer says that it is not`() {
+    let partition = TopicPartition(topic: "t", partition: 3)
+    figures.join("g", topics: ["t"])
+    figures.assigned([partition])
+    #expect(figures.noAnswer(1_000) == nil)
+    func look(stable: Int64, _ now: UInt64) -> GroupFigures.Held? {
+      figures.take(
+        [partition: PartitionLag(records: 0, end: stable)], of: [partition], [partition: 90], now)
+    }
+    #expect(look(stable: 10, 2_000)?.milliseconds == 0)
+    let held = GroupFigures.Held(partition: partition, offset: 10, milliseconds: 3_000)
+    #expect(figures.noAnswer(5_000) == held)
+    figures.assigned([])
+    #expect(figures.noAnswer(6_000) == nil, "nobody here reads it any more")
+    figures.assigned([partition])
+    #expect(look(stable: 90, 7_000) == nil)
+    #expect(figures.noAnswer(8_000) == nil)
+  }
+
+  /// Whoever waits for it to come to 0 must not be shown what was true an hour ago.
+  @Test func `a lag that is not known is not shown`() {
+    let (one, two) = (
+      TopicPartition(topic: "t", partition: 0), TopicPartition(topic: "t", partition: 1)
+    )
+    let other = TopicPartition(topic: "u", partition: 0)
+    figures.join("g", topics: ["t", "u"])
+    figures.assigned([one, two, other])
+    func shown() -> [String: MetricValue] {
+      let found = figures.samples.filter { $0.metric.name == "martlet_kafka_group_lag_records" }
+      return Dictionary(uniqueKeysWithValues: found.map { ($0.labels[1], $0.value) })
+    }
+    func take(_ lag: [TopicPartition: Int64]) {
+      _ = figures.take(
+        lag.mapValues { PartitionLag(records: $0, end: 100) }, of: [one, two, other], [:], 1_000)
+    }
+    take([one: 1, two: 2, other: 3])
+    #expect(shown() == ["t": .integer(3), "u": .integer(3)])
+    // A partition has no leader.
+    for _ in 1..<GroupFigures.patience { take([one: 1, other: 4]) }
+    #expect(shown() == ["t": .integer(3), "u": .integer(4)])
+    take([one: 1, other: 5])
+    #expect(shown() == ["u": .integer(5)])
+    take([one: 0, two: 0, other: 0])
+    #expect(shown() == ["t": .integer(0), "u": .integer(0)])
+    // No broker answers.
+    for _ in 1..<GroupFigures.patience { _ = figures.noAnswer(2_000) }
+    #expect(shown() == ["t": .integer(0), "u": .integer(0)])
+    _ = figures.noAnswer(3_000)
+    #expect(shown().isEmpty)
+  }
+
   @Test func `a commit is timed once, and not if it is refused; its longest map is shown`() throws {
     figures.join("g", topics: ["t"])
     let partition = TopicPartition(topic: "t", partition: 0)

@@ -61,6 +61,24 @@ import Testing
     #expect(try readiness() == "200" && metric("martlet_kafka_unacknowledged_seconds") == 0)
   }
 
+  /// The producer has given it back, and so waits for nothing.
+  @Test
+  func `a record that Kafka refuses for good counts while its owner writes it again`() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    let producer = try KafkaProducer(fixture.configuration)
+    var watch = ProducerWatch(context)
+    let refusal = ProducerTrouble(
+      waiting: 1, topics: [fixture.name("things")],
+      error: KafkaError(code: 87, message: "the broker refused a record"))
+    for second in 0...12 {
+      watch.turn(producer, now: UInt64(second) * 1_000, refusal: refusal)
+      #expect(try metric("martlet_kafka_producers_refused") == 1)
+    }
+    #expect(try readiness() == "503 Kafka has not acknowledged a record for 12 s")
+    watch.turn(producer, now: 13_000)
+    #expect(try readiness() == "200" && metric("martlet_kafka_producers_refused") == 0)
+  }
+
   @Test func `a producer that is gone with its owner does not count`() throws {
     let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
     do {
