@@ -72,8 +72,8 @@ enum GroupMetrics: Int, MetricTable {
       .sampled(
         "martlet_kafka_group_lag_records", .gauge, labels: ["group", "topic"],
         bound: "topics of the group",
-        "Records above the committed offsets of this process's partitions, asked of Kafka every 10 s. Not there for a"
-          + " topic of which Kafka has not answered for a minute, such as one with a partition without a leader."
+        "Records above the committed offsets of this process's partitions, asked of Kafka every 10 s. Missing for a"
+          + " topic after a minute without Kafka's answer."
       )
     case .heldByTransaction:
       .sampled(
