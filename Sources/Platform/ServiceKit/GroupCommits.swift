@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-public import ConsumerGroup
+import ConsumerGroup
 import Contract
-public import Kafka
+import Kafka
 
 /// The commits of one member of a consumer group (`GroupMachine`) on the way to its coordinator, and what is said and
 /// counted about them. Owned by the consumer's thread.
