@@ -30,10 +30,18 @@ struct TraceHop: Equatable, Sendable {
   /// The `apns-id` in lower case; nil for hops about a whole request or device.
   var apnsID: String?
   var requestID: ExactText?
+  /// The app and environment whose request has that id, as `app:environment`: another's may have the same. Nil if the
+  /// record does not say.
+  var owner: ExactText?
   var outcome: String?
   /// The time at which a scheduled request is due, in milliseconds since the epoch.
   var due: Int64?
   var traceParent: String?
+
+  /// Whether the records may be about one request.
+  func sharesRequest(with other: TraceHop) -> Bool {
+    requestID == other.requestID && (owner == nil || other.owner == nil || owner == other.owner)
+  }
 }
 
 /// The hops of one notification, or those without one, in order.
@@ -71,8 +79,7 @@ struct TraceStory: Equatable, Sendable {
     var stories = order.map { id -> TraceStory in
       let own = byID[id] ?? []
       let requests = sorted.filter { hop in
-        hop.apnsID == nil
-          && hop.requestID.map { wanted in own.contains { $0.requestID == wanted } } ?? false
+        hop.apnsID == nil && hop.requestID != nil && own.contains(where: hop.sharesRequest(with:))
       }
       told.formUnion(requests.map(\.place))
       return TraceStory(apnsID: id.text, hops: requests + own)

@@ -40,6 +40,33 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(stories[0].gap(before: 2) == 30)
   }
 
+  @Test func `another app's request of the same id is no part of it`() {
+    func owned(_ hop: TraceHop, _ app: String) -> TraceHop {
+      var hop = hop
+      hop.owner = "\(app):production".exact
+      return hop
+    }
+    let hops = [
+      owned(hop(.requested, 10, request: "r"), "a.b"),
+      owned(hop(.queued, 11, first, request: "r"), "a.b"),
+      owned(hop(.outcome, 12, first, request: "r", outcome: "delivered"), "a.b"),
+      hop(.deadLettered, 13, request: "r"), owned(hop(.requested, 90, request: "r"), "a.c"),
+      owned(hop(.scheduled, 91, request: "r"), "a.c"),
+      owned(hop(.queued, 95, second, request: "r"), "a.c"),
+      owned(hop(.outcome, 99, second, request: "r", outcome: "rejected"), "a.c"),
+    ]
+    let stories = TraceStory.stories(of: hops)
+    // Whose dead letter it is, it does not say.
+    #expect(stories.map { $0.hops.map(\.at) } == [[10, 13, 11, 12], [13, 90, 91, 95, 99]])
+    var asking = TraceSubject(.id(second.exact))
+    asking.note(hops[6])
+    #expect(asking.asks(requestID: "r", owner: hops[4].owner, tokens: []))
+    #expect(asking.asks(requestID: "r", owner: nil, tokens: []))
+    #expect(!asking.asks(requestID: "r", owner: hops[0].owner, tokens: []))
+    asking.note(hop(.queued, 1, first, request: "r"))
+    #expect(asking.asks(requestID: "r", owner: hops[0].owner, tokens: []))
+  }
+
   @Test func `hops of one millisecond keep the order of the pipeline`() {
     let stories = TraceStory.stories(of: [
       hop(.outcome, 5, first, outcome: "delivered"), hop(.queued, 5, first),
@@ -223,8 +250,14 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
   }
 
   @Test func `an apns-id finds one notification, and the request that it came from`() throws {
-    let found = try stories(pipeline(), .id(second.uppercased().exact))
+    let fixture = try pipeline()
+    for app in ["com.example.app", "com.example.other"] {
+      try fixture.produce(
+        fixture.name("schedule"), key: "\(app):production:order \"1\"", value: nil)
+    }
+    let found = try stories(fixture, .id(second.uppercased().exact))
     #expect(found.map(\.apnsID) == [second])
+    #expect(found[0].hops.count { $0.kind == .scheduled } == 1)
     #expect(found[0].hops.contains { $0.kind == .requested })
     #expect(!found[0].hops.contains { $0.kind == .parked })
   }
