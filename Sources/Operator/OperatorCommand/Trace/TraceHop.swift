@@ -65,9 +65,9 @@ struct TraceStory: Equatable, Sendable {
     index > 0 ? hops[index].at - hops[index - 1].at : nil
   }
 
-  /// Groups hops by notification, oldest first; each group starts with the request.
+  /// Groups hops by notification, oldest first; each group starts with the request, whatever its clock says.
   static func stories(of hops: [TraceHop]) -> [TraceStory] {
-    let sorted = hops.sorted { ($0.at, $0.kind, $0.place) < ($1.at, $1.kind, $1.place) }
+    let sorted = inOrder(hops)
     var order: [ExactText] = []
     var byID: [ExactText: [TraceHop]] = [:]
     for hop in sorted {
@@ -82,10 +82,15 @@ struct TraceStory: Equatable, Sendable {
         hop.apnsID == nil && hop.requestID != nil && own.contains(where: hop.sharesRequest(with:))
       }
       told.formUnion(requests.map(\.place))
-      return TraceStory(apnsID: id.text, hops: requests + own)
+      return TraceStory(
+        apnsID: id.text, hops: requests.prefix(1) + inOrder(requests.dropFirst() + own))
     }
     let rest = sorted.filter { $0.apnsID == nil && !told.contains($0.place) }
     if !rest.isEmpty { stories.insert(TraceStory(apnsID: nil, hops: rest), at: 0) }
     return stories
+  }
+
+  private static func inOrder(_ hops: [TraceHop]) -> [TraceHop] {
+    hops.sorted { ($0.at, $0.kind, $0.place) < ($1.at, $1.kind, $1.place) }
   }
 }

@@ -40,6 +40,17 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(stories[0].gap(before: 2) == 30)
   }
 
+  @Test func `a request that was made again stands where it was made`() {
+    let stories = TraceStory.stories(of: [
+      hop(.requested, 12, request: "r"), hop(.queued, 11, first, request: "r"),
+      hop(.outcome, 13, first, request: "r", outcome: "delivered"),
+      hop(.requested, 20, request: "r"), hop(.queued, 21, first, request: "r"),
+      hop(.outcome, 22, first, request: "r", outcome: "deduplicated"),
+    ])
+    // The first one's clock is ahead.
+    #expect(stories.map { $0.hops.map(\.at) } == [[12, 11, 13, 20, 21, 22]])
+  }
+
   @Test func `another app's request of the same id is no part of it`() {
     func owned(_ hop: TraceHop, _ app: String) -> TraceHop {
       var hop = hop
@@ -57,7 +68,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     ]
     let stories = TraceStory.stories(of: hops)
     // Whose dead letter it is, it does not say.
-    #expect(stories.map { $0.hops.map(\.at) } == [[10, 13, 11, 12], [13, 90, 91, 95, 99]])
+    #expect(stories.map { $0.hops.map(\.at) } == [[10, 11, 12, 13], [13, 90, 91, 95, 99]])
     var asking = TraceSubject(.id(second.exact))
     asking.note(hops[6])
     #expect(asking.asks(requestID: "r", owner: hops[4].owner, tokens: []))
