@@ -49,9 +49,9 @@ struct TraceStory: Equatable, Sendable {
   let apnsID: String?
   let hops: [TraceHop]
 
-  /// The outcome of the first receipt that is not `deduplicated`.
+  /// The outcome of the first receipt that is not `deduplicated`; of a notification, not that of its request to users.
   var outcome: String? {
-    let outcomes = hops.compactMap(\.outcome)
+    let outcomes = hops.filter { apnsID == nil || $0.apnsID != nil }.compactMap(\.outcome)
     return outcomes.first { $0 != "deduplicated" } ?? outcomes.first
   }
 

@@ -99,6 +99,10 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(title([asked, addressed]) == "no notification: addressed")
     let queued = hop(.queued, 30, first, request: "r")
     #expect(title([asked, queued]) == "\(first): no outcome yet")
+    #expect(title([asked, addressed, queued]) == "\(first): no outcome yet")
+    let delivered = hop(.outcome, 40, first, request: "r", outcome: "delivered")
+    let end = title([asked, addressed, queued, delivered])
+    #expect(end.hasPrefix("\(first): delivered after 30 ms"), "\(end)")
   }
 
   @Test func `a repeat that was not sent is not the outcome`() {
