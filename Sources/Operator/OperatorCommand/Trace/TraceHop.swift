@@ -33,14 +33,22 @@ struct TraceHop: Equatable, Sendable {
   /// The app and environment whose request has that id, as `app:environment`: another's may have the same. Nil if the
   /// record does not say.
   var owner: ExactText?
+  /// The device of a notification, in lower case.
+  var token: String?
+  /// Of the devices that a request names those with a notification that was found; nil if it names none. A campaign's
+  /// requests all have one id.
+  var tokens: Set<String>?
   var outcome: String?
   /// The time at which a scheduled request is due, in milliseconds since the epoch.
   var due: Int64?
   var traceParent: String?
 
-  /// Whether the records may be about one request.
+  /// Whether a notification's record may be about this request.
   func sharesRequest(with other: TraceHop) -> Bool {
-    requestID == other.requestID && (owner == nil || other.owner == nil || owner == other.owner)
+    guard requestID == other.requestID else { return false }
+    if let owner, let its = other.owner, owner != its { return false }
+    guard let tokens, let token = other.token else { return true }
+    return tokens.contains(token)
   }
 }
 

@@ -53,8 +53,7 @@ struct TraceReader {
     _ record: ShownRecord, _ place: String, _ subject: TraceSubject
   ) -> TraceHop? {
     guard let object = try? parser.parse(record.value) else { return nil }
-    let many = object["tokens"]?.array?.compactMap(\.string) ?? []
-    let tokens = object["token"]?.string.map { [$0] } ?? many
+    let tokens = self.tokens(of: object)
     let id = object["id"]?.string?.exact
     let own = object["apns_id"]?.string
     let owner = self.owner(of: object)
@@ -75,7 +74,7 @@ struct TraceReader {
     return TraceHop(
       kind: .requested, at: record.timestamp, place: place,
       detail: "\(type) for \(object["app"]?.string ?? "?") to \(target)", requestID: id,
-      owner: owner,
+      owner: owner, tokens: found(tokens, subject),
       traceParent: record.headers.last { $0.name == TraceParent.header }.map {
         String(decoding: $0.value, as: UTF8.self)
       })
@@ -86,6 +85,17 @@ struct TraceReader {
     object["app"]?.string.map { app in
       "\(app):\(object["environment"]?.string ?? "\(Environment.production)")".exact
     }
+  }
+
+  /// The device tokens that a request names, in lower case.
+  private func tokens(of object: JSONValue) -> [String] {
+    let many = object["tokens"]?.array?.compactMap(\.string) ?? []
+    let given = object["token"]?.string.map { [$0] } ?? many
+    return given.map { (try? DeviceToken.normalized($0)) ?? $0.lowercased() }
+  }
+
+  private func found(_ tokens: [String], _ subject: TraceSubject) -> Set<String>? {
+    tokens.isEmpty ? nil : Set(tokens.filter(subject.devices.contains))
   }
 
   private func scheduled(
@@ -110,8 +120,8 @@ struct TraceReader {
         owner: owner, due: request.due,
         traceParent: request.traceParent.isEmpty ? nil : request.traceParent)
       let object = try? parser.parse(ScheduleRecord.request(in: record.value))
-      tokens = object?["tokens"]?.array?.compactMap(\.string) ?? []
-      if let token = object?["token"]?.string { tokens.append(token) }
+      tokens = object.map(self.tokens(of:)) ?? []
+      hop.tokens = found(tokens, subject)
     case .cancellation(let cancellation):
       hop = TraceHop(
         kind: .scheduled, at: cancellation.at, place: place,
@@ -163,6 +173,7 @@ struct TraceReader {
       kind: tier == nil ? .queued : .parked, at: record.timestamp, place: place, detail: detail,
       apnsID: apnsID.lowercased(), requestID: id.isEmpty ? nil : unescaped(id)?.exact,
       owner: "\(text(envelope.app)):\(envelope.environment)".exact,
+      token: envelope.target == .device ? token.lowercased() : nil,
       traceParent: trace.isEmpty ? nil : trace)
   }
 
@@ -192,6 +203,7 @@ struct TraceReader {
       kind: .outcome, at: receipt.at, place: place, detail: parts.joined(separator: ", "),
       apnsID: receipt.apnsID.map { "\($0)".lowercased() }, requestID: receipt.id?.exact,
       owner: receipt.app.map { "\($0):\(receipt.environment ?? Environment.production)".exact },
+      token: receipt.token?.lowercased(),
       outcome: "\(receipt.outcome)", traceParent: receipt.traceParent)
   }
 

@@ -35,6 +35,8 @@ struct TraceSubject {
   private var requests: Set<Request> = []
   private var requestSpellings: [[UInt8]] = []
   private(set) var apnsIDs: Set<ExactText> = []
+  /// The devices of the notifications that were found, in lower case.
+  private(set) var devices: Set<String> = []
   private(set) var leftOut = false
 
   init(_ wanted: Wanted) {
@@ -66,6 +68,7 @@ struct TraceSubject {
   /// Remembers the ids of a hop, for the topics that do not contain the subject itself.
   mutating func note(_ hop: TraceHop) {
     if let id = hop.apnsID { apnsIDs.insert(id.exact) }
+    if let token = hop.token { devices.insert(token) }
     guard let id = hop.requestID, wanted != .id(id) else { return }
     if !requestIDs.contains(id) {
       guard requestIDs.count < Self.mostRequests else {
@@ -101,11 +104,17 @@ struct TraceSubject {
   }
 
   /// Whether a request is the subject, or one that it came from.
+  ///
+  /// - Parameter tokens: in lower case; empty if it names no device by its token.
   func asks(requestID: ExactText?, owner: ExactText?, tokens: [String]) -> Bool {
-    if let requestID, isFollowed(requestID, owner) { return true }
+    if let requestID, isFollowed(requestID, owner),
+      tokens.isEmpty || tokens.contains(where: devices.contains)
+    {
+      return true
+    }
     switch wanted {
     case .id(let text): return requestID == text
-    case .token(let digits): return tokens.contains { $0.lowercased().hasPrefix(digits) }
+    case .token(let digits): return tokens.contains { $0.hasPrefix(digits) }
     }
   }
 

@@ -78,6 +78,30 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(asking.asks(requestID: "r", owner: hops[0].owner, tokens: []))
   }
 
+  /// All requests of a campaign have one id.
+  @Test func `a request to other devices is no part of it`() {
+    func asked(_ at: Int64, _ tokens: Set<String>?) -> TraceHop {
+      var asked = hop(.requested, at, request: "campaign:c")
+      asked.tokens = tokens
+      return asked
+    }
+    func told(_ at: Int64, _ id: String, _ token: String) -> TraceHop {
+      var told = hop(.outcome, at, id, request: "campaign:c", outcome: "delivered")
+      told.token = token
+      return told
+    }
+    let hops = [
+      asked(10, ["aa"]), asked(20, ["bb"]), asked(30, []), asked(31, nil), told(41, first, "aa"),
+      told(42, second, "bb"),
+    ]
+    let stories = TraceStory.stories(of: hops)
+    #expect(stories.map { $0.hops.map(\.at) } == [[30], [10, 31, 41], [20, 31, 42]])
+    var asking = TraceSubject(.id(second.exact))
+    asking.note(hops[5])
+    #expect(asking.asks(requestID: "campaign:c", owner: nil, tokens: ["aa", "bb"]))
+    #expect(!asking.asks(requestID: "campaign:c", owner: nil, tokens: ["aa"]))
+  }
+
   @Test func `hops of one millisecond keep the order of the pipeline`() {
     let stories = TraceStory.stories(of: [
       hop(.outcome, 5, first, outcome: "delivered"), hop(.queued, 5, first),
@@ -270,8 +294,12 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
       try fixture.produce(
         fixture.name("schedule"), key: "\(app):production:order \"1\"", value: nil)
     }
+    try fixture.produce(
+      fixture.name("requests"), key: nil,
+      value: #"{"id":"order \"1\"","app":"com.example.app","tokens":["ef01"],"payload":{}}"#)
     let found = try stories(fixture, .id(second.uppercased().exact))
     #expect(found.map(\.apnsID) == [second])
+    #expect(found[0].hops.count { $0.kind == .requested } == 1)
     #expect(found[0].hops.count { $0.kind == .scheduled } == 1)
     #expect(found[0].hops.contains { $0.kind == .requested })
     #expect(!found[0].hops.contains { $0.kind == .parked })
