@@ -57,11 +57,15 @@ struct TraceStory: Equatable, Sendable {
   let apnsID: String?
   let hops: [TraceHop]
 
-  /// The outcome of the first receipt that is not `deduplicated`; of a notification, not that of its request to users.
-  var outcome: String? {
-    let outcomes = hops.filter { apnsID == nil || $0.apnsID != nil }.compactMap(\.outcome)
-    return outcomes.first { $0 != "deduplicated" } ?? outcomes.first
+  /// The receipt that says what became of it: that it was delivered, whatever it was before or after, else the last that
+  /// is not `deduplicated`. Of a notification, not that of its request to users.
+  var end: TraceHop? {
+    let ends = hops.filter { $0.outcome != nil && (apnsID == nil || $0.apnsID != nil) }
+    return ends.first { $0.outcome == "\(Outcome.delivered)" }
+      ?? ends.last { $0.outcome != "\(Outcome.deduplicated)" } ?? ends.first
   }
+
+  var outcome: String? { end?.outcome }
 
   /// The time at which the request is due, in milliseconds since the epoch; nil if it is not scheduled.
   var due: Int64? { hops.last { $0.kind == .scheduled }?.due }

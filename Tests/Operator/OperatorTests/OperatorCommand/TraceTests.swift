@@ -137,6 +137,15 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     ])
     #expect(stories.map(\.outcome) == ["delivered"])
     #expect(TraceText.lines(stories)[0] == "\(first): delivered after 4 ms")
+    func end(_ outcomes: [String]) -> String? {
+      let hops = outcomes.enumerated().map { hop(.outcome, Int64($0) * 10, first, outcome: $1) }
+      return TraceText.lines(TraceStory.stories(of: hops)).first
+    }
+    // It was sent again, with success and without.
+    #expect(end(["rejected", "delivered"]) == "\(first): delivered after 10 ms")
+    #expect(end(["dead_lettered", "expired", "deduplicated"]) == "\(first): expired after 10 ms")
+    // Its receipt was not acknowledged before a crash.
+    #expect(end(["delivered", "delivered", "expired"]) == "\(first): delivered after 0 s")
     let none = TraceStory.stories(of: [hop(.queued, 1, first)])
     #expect(TraceText.lines(none)[0] == "\(first): no outcome yet")
   }
