@@ -125,7 +125,8 @@ struct TraceReader {
     case .cancellation(let cancellation):
       hop = TraceHop(
         kind: .scheduled, at: cancellation.at, place: place,
-        detail: "cancelled by \(cancellation.by)", requestID: id, owner: owner)
+        detail: "cancelled by \(cancellation.by)", requestID: id, owner: owner,
+        outcome: "\(Outcome.cancelled)")
     case .activity: return nil
     case nil where record.value.baseAddress != nil: return nil
     case nil: break

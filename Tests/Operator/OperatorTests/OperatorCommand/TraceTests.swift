@@ -334,7 +334,9 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     try schedule(
       "later",
       String(decoding: ScheduleCancellation(at: 1_950_000_000_000, by: "ann").value, as: UTF8.self))
-    #expect(try stories(fixture, .id("later"))[0].due == nil)
+    let cancelled = try stories(fixture, .id("later"))
+    #expect(cancelled[0].due == nil)
+    #expect(TraceText.lines(cancelled)[0] == "no notification: cancelled")
     try schedule("later", nil)
     let details = try stories(fixture, .id("later"))[0].hops.map(\.detail)
     #expect(details.contains("cancelled by ann") && details.contains("left the schedule"))
