@@ -69,7 +69,6 @@ enum CampaignListCommand: Command {
     let text = try name.one(of: found)
     StandardOutput.line(TerminalText.json(String(decoding: text, as: UTF8.self)))
   }
-
 }
 
 enum CampaignReading {
