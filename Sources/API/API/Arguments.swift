@@ -50,8 +50,10 @@ enum Arguments {
     _ request: APIRequest, _ known: [String], of name: String
   ) throws(Problem) -> JSONObject {
     let bytes = Array(request.body.bytes)
-    guard let object = (try? request.api.parser.parse(bytes))?.object, object.duplicateKey == nil
-    else { throw .malformed("the body is not a JSON object") }
+    guard let object = (try? request.api.parser.parse(bytes))?.object else {
+      throw .malformed("the body is not a JSON object")
+    }
+    if let twice = object.duplicateKey { throw .field(twice, "is given twice") }
     if let unknown = object.members.first(where: { !known.contains($0.key) }) {
       throw .field(unknown.key, "is not a member of \(name)")
     }

@@ -7,6 +7,8 @@ public enum OutsideTime {
   public static let last: Int64 = 253_402_300_799_999
   /// How far the clock of a time's author may be ahead of ours, in milliseconds.
   public static let skew: Int64 = 300_000
+  /// How far a registration or a removal may be ahead of its record's timestamp, in milliseconds.
+  public static let mostAhead: Int64 = 24 * 3_600_000
 
   /// The reason why a number is not a valid time; nil if it is.
   ///

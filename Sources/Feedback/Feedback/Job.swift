@@ -114,7 +114,7 @@ struct JobReader {
       case .removed(let time): (time, "removed_at")
       }
     // As the newest fact it would outlive all true ones.
-    guard time - received <= Self.mostAhead else {
+    guard time - received <= OutsideTime.mostAhead else {
       throw RecordError(
         record: "device", field: field,
         problem: "is more than a day after the record itself (\(time)): a wrong clock or unit?")
@@ -154,9 +154,6 @@ struct JobReader {
       record: kind, field: nil,
       problem: "has not the key <token>:<app>:<environment> of its value, token in lower case")
   }
-
-  /// How far a registration may be ahead of its record's timestamp, in milliseconds.
-  private static let mostAhead: Int64 = 24 * 3_600_000
 
   /// The lines of a record of `receipts`. Only what questions are about is looked at; the rest is kept as it stands. Their
   /// time is bounded by the record's: one in the far future would never go.

@@ -171,9 +171,13 @@ function bar(campaign) {
 
 function campaigns(status) {
   const all = status.campaigns || [];
+  const names = all.map(one => one.name);
+  // Apps and environments have names of their own.
+  const named = one => names.indexOf(one.name) === names.lastIndexOf(one.name)
+    ? one.name : one.name + ' (' + one.app + ' ' + one.environment + ')';
   $('campaigns-part').hidden = all.length === 0;
   $('campaigns').replaceChildren(...all.map(one => {
-    const made = row(one.name, [
+    const made = row(named(one), [
       [one.state + (one.reason ? ': ' + one.reason : ''), one.state === 'stopped' ? 'bad' : ''],
       one.per_second ? rate(one.per_second) : '–', seconds(one.seconds_left), percent(one.rejected_percent)]);
     made.children[1].after(bar(one));

@@ -114,6 +114,7 @@ enum HTTPStatus {
     case 403: "Forbidden"
     case 404: "Not Found"
     case 405: "Method Not Allowed"
+    case 409: "Conflict"
     case 413: "Content Too Large"
     case 415: "Unsupported Media Type"
     case 417: "Expectation Failed"

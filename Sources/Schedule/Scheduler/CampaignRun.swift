@@ -25,6 +25,10 @@ final class CampaignRun {
   var waves: [CampaignWave] = []
   /// The last note logged.
   var toldNote: String?
+  /// Whether its topic of device tokens could not be read when it was last asked for.
+  var lacksTopic = false {
+    didSet { if lacksTopic != oldValue, !machine.progress.state.isOver { machine.tell(note()) } }
+  }
   /// The record is being removed: nothing more is reported.
   var isForgotten = false
   /// A record on `push.controls` is in flight; it is read back from the topic.
@@ -68,6 +72,10 @@ final class CampaignRun {
   /// The note for the campaign's author: a warning, or what the campaign waits for.
   private func note() -> String? {
     let progress = machine.progress
+    if lacksTopic, let topic = record.audience.tokenTopic {
+      return
+        "it waits: its topic \(topic) cannot be read: is it there, and may martlet-scheduler read it?"
+    }
     if record.pace != nil, !progress.hasSetPace, !machine.maySetPace {
       return "it waits: \(PaceRoom.groupsOfAppAtMost) groups of \(record.key.app) have a pace, or"
         + " \(PaceRoom.groupsAtMost) in all; martlet pace KIND NAME none removes one"

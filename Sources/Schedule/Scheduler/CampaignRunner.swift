@@ -236,6 +236,7 @@ final class CampaignRunner {
   private func takeAnswers(_ audiences: AudienceWorker, _ now: Int64) {
     for (asker, answer) in audiences.drainAnswers() {
       guard let run = runs[asker.campaign], run.number == asker.run else { continue }
+      if case .none = answer { run.lacksTopic = true } else { run.lacksTopic = false }
       switch answer {
       case .count(let count):
         run.machine.counted(count.tokens, start: count.start)

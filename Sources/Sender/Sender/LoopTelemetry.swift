@@ -54,11 +54,13 @@ final class LoopTelemetry: MetricSource {
     }
 
     /// APNs has answered a push. Times of day in milliseconds.
-    func answered(
-      _ lane: Lane, _ environment: Environment, created: Int64, sent: Int64, now: Int64
-    ) {
-      delivery.record(now &- created, in: Int(lane.place))
+    func answered(_ environment: Environment, sent: Int64, now: Int64) {
       request.record(now &- sent, in: Int(environment.rawValue))
+    }
+
+    /// An answer of APNs has ended a notification. Times of day in milliseconds.
+    func settled(_ lane: Lane, created: Int64, now: Int64) {
+      delivery.record(now &- created, in: Int(lane.place))
     }
   }
 

@@ -57,9 +57,7 @@ final class OutcomeWriter {
   /// APNs has answered a push, with whatever.
   func noteAnswer(_ slot: UInt32, sentAt: Int64) {
     let push = pushes[slot]
-    recorder.answered(
-      push.pointee.envelope.lane, push.pointee.envelope.environment,
-      created: push.pointee.envelope.created, sent: sentAt, now: wall)
+    recorder.answered(push.pointee.envelope.environment, sent: sentAt, now: wall)
   }
 
   // MARK: Ends of pushes
@@ -95,6 +93,9 @@ final class OutcomeWriter {
     let push = pushes[slot]
     recorder.ended(
       outcome, push.pointee.envelope.lane, push.pointee.envelope.environment, app: app)
+    guard outcome == .delivered || outcome == .rejected else { return }
+    recorder.settled(
+      push.pointee.envelope.lane, created: push.pointee.envelope.created, now: wall)
   }
 
   private func end(

@@ -47,7 +47,8 @@ public enum SenderMetrics: Int, MetricTable {
     case .delivery:
       .sampled(
         "martlet_sender_delivery_seconds", .histogram, labels: ["lane"], bound: "lanes × 22 series",
-        "Time from a notification's creation by ingest to the answer of APNs, retries included.")
+        "Time from a notification's creation by ingest to the answer of APNs that ended it, with retries."
+      )
     case .request:
       .sampled(
         "martlet_sender_request_seconds", .histogram, labels: ["environment"],

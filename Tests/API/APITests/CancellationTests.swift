@@ -83,13 +83,16 @@ import Testing
 
   @Test func `a time that is too far ahead is refused at once`() throws {
     let fixture = try APIFixture()
-    func send(_ seconds: Int64) throws -> Int {
+    func send(_ seconds: Int64) throws -> String {
       let body =
-        #"{"app":"a.b","token":"abcd","payload":{"aps":{"badge":1}},"#
+        #"{"app":"com.example.shop","token":"abcd","payload":{"aps":{"badge":1}},"#
         + #""send_at":\#(WallClock.milliseconds() / 1_000 + seconds)}"#
-      return try fixture.send("POST", "notifications", body).status
+      let client = try fixture.begin(
+        "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)")
+      client.send(body)
+      return client.receive()
     }
-    #expect(try send(3_600) == 202)
-    #expect(try send(31 * 86_400) == 409)
+    #expect(try send(3_600).hasPrefix("HTTP/1.1 202 Accepted\r\n"))
+    #expect(try send(31 * 86_400).hasPrefix("HTTP/1.1 409 Conflict\r\n"))
   }
 }

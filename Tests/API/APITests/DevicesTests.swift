@@ -99,6 +99,17 @@ private let lower = token.lowercased()
     }
   }
 
+  @Test func `a body that says a thing twice is told so, and what is no object another thing`()
+    throws
+  {
+    let fixture = try APIFixture()
+    let twice = try fixture.send("PUT", "devices/\(token)", #"{"app":"a.b","\u0061pp":"a.c"}"#)
+    #expect(twice.status == 400 && twice.text.contains("app: is given twice"), "\(twice.text)")
+    #expect(twice.text.contains(#""field":"app""#), "\(twice.text)")
+    let list = try fixture.send("PUT", "devices/\(token)", "[]")
+    #expect(list.status == 400 && list.text.contains("not a JSON object"), "\(list.text)")
+  }
+
   @Test func `a registration that Kafka does not acknowledge is answered with 503`() throws {
     let fixture = try APIFixture(embedded: true) { $0.ackTimeoutMilliseconds = 300 }
     // A busy machine may take longer than that.

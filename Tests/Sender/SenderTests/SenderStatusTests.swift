@@ -61,6 +61,18 @@ import Testing
     try expectFacts(of: sender)
   }
 
+  @Test func `an answer behind which a push is sent again has not delivered it`() throws {
+    let rig = try SenderRig(hasToken: true)
+    try rig.addFaults(
+      #"[{"id":"any_answer","status":503,"reason":"ServiceUnavailable","#
+        + #""when":{"token":"\#(SenderRig.token(1))","times":1}}]"#)
+    let sender = try rig.startSender(loops: 1)
+    try rig.send(SenderRig.token(1), SenderRig.envelope(id: SenderRig.id(1)))
+    #expect(try rig.receipts(1).first?.attempts == 2)
+    #expect(value("martlet_sender_delivery_seconds_count{lane=\"transactional\"}", sender) == 1)
+    #expect(value("martlet_sender_request_seconds_count{environment=\"production\"}", sender) == 2)
+  }
+
   /// What a loop writes down once a second.
   private func expectFacts(of sender: RunningService) throws {
     let credential = "credential=\"TEAM000001/KEY0000001/any\",environment=\"production\""

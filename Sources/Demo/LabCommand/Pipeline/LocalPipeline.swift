@@ -102,7 +102,8 @@ public final class LocalPipeline {
 
   public init(_ plan: Plan, log: Logger) throws(SystemError) {
     self.plan = plan
-    keys = KeyFolder("\(plan.folder)/keys")
+    // The files of settings name what is in it.
+    keys = KeyFolder(File.absolute("\(plan.folder)/keys"))
     processes = try ProcessTree(log: log)
   }
 
@@ -210,7 +211,7 @@ public final class LocalPipeline {
         keys.certificateKey, "--keys", keys.gatewayKeys, "--address-file", file,
       ], stage: 1)
     _ = try address(in: file, of: "simulator")
-    let key = plan.tokenKey.map { ["token-key = \($0)"] } ?? []
+    let key = plan.tokenKey.map { ["token-key = \(File.absolute($0))"] } ?? []
     let lines =
       [
         "# For martlet channels … --config on this machine.", "kafka = \(kafka)",
@@ -297,7 +298,7 @@ public final class LocalPipeline {
     console = address
   }
 
-  private var sealing: [String] { plan.tokenKey.map { ["--token-key", $0] } ?? [] }
+  private var sealing: [String] { plan.tokenKey.map { ["--token-key", File.absolute($0)] } ?? [] }
 
   private var common: [String] {
     ["--kafka", kafka, "--topic-prefix", plan.topicPrefix]

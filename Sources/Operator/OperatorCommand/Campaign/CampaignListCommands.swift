@@ -40,12 +40,19 @@ enum CampaignListCommand: Command {
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let now = WallClock.milliseconds()
     if let name = settings.name { return try show(name, settings, context, now) }
-    let lines = try CampaignReading.all(settings.database, context) { campaign in
+    let found = try CampaignReading.all(settings.database, context) {
+      campaign -> (CampaignStatus, String?)? in
       let key = campaign.key
       let isWanted =
         (settings.app ?? key.app) == key.app
         && (settings.environment ?? "\(key.environment)") == "\(key.environment)"
-      return isWanted ? line(campaign, now) : nil
+      guard isWanted else { return nil }
+      let isWaiting = campaign.progress.state == .scheduled
+      return (CampaignStatus(campaign, now: now), isWaiting ? campaign.startText : nil)
+    }
+    let namesakes = CampaignStatus.namesakes(in: found.map { $0.0 })
+    let lines = found.map { campaign, start in
+      campaign.line(start: start, namesakes: namesakes)
     }
     for line in lines.isEmpty ? ["no campaign"] : lines {
       guard StandardOutput.line(line) else { return }
@@ -61,11 +68,6 @@ enum CampaignListCommand: Command {
     }
     let text = try name.one(of: found)
     StandardOutput.line(TerminalText.json(String(decoding: text, as: UTF8.self)))
-  }
-
-  private static func line(_ campaign: CampaignRecord, _ now: Int64) -> String {
-    let isWaiting = campaign.progress.state == .scheduled
-    return CampaignStatus(campaign, now: now).line(start: isWaiting ? campaign.startText : nil)
   }
 }
 

@@ -82,11 +82,20 @@ extension CampaignStatus {
 }
 
 extension CampaignStatus {
+  /// Those of these campaigns whose names others of them have, too: their lines say whose they are.
+  static func namesakes(in all: some Collection<CampaignStatus>) -> Set<ExactText> {
+    var seen: Set<ExactText> = []
+    return Set(all.map { $0.name.exact }.filter { !seen.insert($0).inserted })
+  }
+
   /// A line such as `spring-sale  running  120000 of 500000 (24 %)  900/s, 7 min left  delivered 118000, rejected 12`.
   ///
-  /// - Parameter start: The start time of a campaign that has not begun.
-  func line(start: String? = nil) -> String {
-    var parts = [name, state + (isPaused ? " (paused)" : "")]
+  /// - Parameters:
+  ///   - start: The start time of a campaign that has not begun.
+  ///   - namesakes: The names with which a line says whose campaign it is.
+  func line(start: String? = nil, namesakes: Set<ExactText>) -> String {
+    let owner = namesakes.contains(name.exact) ? " (\(app) \(environment))" : ""
+    var parts = [name + owner, state + (isPaused ? " (paused)" : "")]
     if let start { parts.append("for \(start)") }
     if state != CampaignProgress.State.scheduled.rawValue { parts.append(progress) }
     if perSecond > 0 {

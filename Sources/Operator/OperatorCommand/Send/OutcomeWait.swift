@@ -100,7 +100,9 @@ struct OutcomeWait {
     var parts = ["\(receipt.outcome)"]
     if let reason = receipt.reason { parts[0] += " \(reason)" }
     if let token = receipt.token { parts.append(Redaction.shortened(token)) }
-    parts.append("in \(MonotonicClock.milliseconds() - start) ms")
+    // What the push took: the wait for its receipt is this command's own.
+    let time = receipt.created.map { max(0, receipt.at - $0) }
+    parts.append("in \(time ?? Int64(MonotonicClock.milliseconds() - start)) ms")
     if let id = receipt.apnsID { parts.append("apns-id \(id)") }
     if let detail = receipt.detail { parts.append(detail) }
     return TerminalText.plain(parts.joined(separator: "  "))

@@ -73,7 +73,10 @@ enum StatusText {
   private static func campaigns(_ status: PipelineStatus) -> [String] {
     let shown = status.campaigns.prefix(mostCampaigns)
     let others = Double(status.campaigns.count - shown.count) + status.unlistedCampaigns
-    let lines = shown.enumerated().map { row($0.offset == 0 ? "campaigns" : "", $0.element.line()) }
+    let namesakes = CampaignStatus.namesakes(in: status.campaigns)
+    let lines = shown.enumerated().map {
+      row($0.offset == 0 ? "campaigns" : "", $0.element.line(namesakes: namesakes))
+    }
     return others > 0
       ? lines + [row("", "\(count(others)) more; martlet campaign list has all")] : lines
   }

@@ -13,7 +13,7 @@ final class TokenImporter {
   private let settings: TokensImportCommand.Settings
   private let output: TokenProducer?
   private let context: ServiceContext
-  private let defaults: TokenDefaults
+  private var defaults: TokenDefaults
   private let objects = TokenObjects()
   private var progress: ProgressLine?
   private var watch: WriteWatch?
@@ -28,6 +28,7 @@ final class TokenImporter {
     self.output = output
     self.context = context
     defaults = settings.defaults
+    defaults.now = WallClock.milliseconds()
     progress = settings.showsProgress ? ProgressLine("tokens import", unit: "tokens") : nil
     watch = output?.watch
     result.isDry = output == nil

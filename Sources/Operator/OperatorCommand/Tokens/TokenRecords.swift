@@ -7,6 +7,8 @@ struct TokenDefaults {
   var environment = Environment.production
   /// The time of a registration without one: early, so that a later response of APNs that the token is invalid counts.
   var registeredAt: Int64 = 0
+  /// The time of the import, in milliseconds since the epoch.
+  var now = OutsideTime.last
 }
 
 /// The records to produce for a token: the registration or removal on `devices`, and APNs' response on `feedback`,
@@ -26,12 +28,12 @@ struct TokenRecords {
       environment: token.environment ?? defaults.environment)
     var device: DeviceRecord?
     if let time = token.removedAt {
-      try Self.check(time, "removed_at")
+      try Self.check(time, "removed_at", now: defaults.now)
       device = DeviceRecord(device: key, event: .removed(at: time))
     } else if let time = token.registeredAt
       ?? (token.invalidation == nil ? defaults.registeredAt : nil)
     {
-      try Self.check(time, "registered_at")
+      try Self.check(time, "registered_at", now: defaults.now)
       try Self.check(token.details)
       device = DeviceRecord(device: key, event: .registered(at: time), details: token.details)
     }
@@ -67,6 +69,15 @@ struct TokenRecords {
   /// The same check as in `martlet-feedback`, which would reject a time in seconds.
   private static func check(_ time: Int64, _ field: String) throws(Problem) {
     if let problem = OutsideTime.problem(time) { throw Problem(field: field, text: problem) }
+  }
+
+  /// The same check as in `martlet-feedback`, of a record that is written now.
+  private static func check(_ time: Int64, _ field: String, now: Int64) throws(Problem) {
+    try check(time, field)
+    guard time - now <= OutsideTime.mostAhead else {
+      throw Problem(
+        field: field, text: "is more than a day ahead (\(time)): a wrong clock or unit?")
+    }
   }
 
   private static func feedback(

@@ -30,10 +30,26 @@ struct TraceHop: Equatable, Sendable {
   /// The `apns-id` in lower case; nil for hops about a whole request or device.
   var apnsID: String?
   var requestID: ExactText?
+  /// The app and environment whose request has that id, as `app:environment`: another's may have the same. Nil if the
+  /// record does not say.
+  var owner: ExactText?
+  /// The device of a notification, in lower case.
+  var token: String?
+  /// Of the devices that a request names those with a notification that was found; nil if it names none. A campaign's
+  /// requests all have one id.
+  var tokens: Set<String>?
   var outcome: String?
   /// The time at which a scheduled request is due, in milliseconds since the epoch.
   var due: Int64?
   var traceParent: String?
+
+  /// Whether a notification's record may be about this request.
+  func sharesRequest(with other: TraceHop) -> Bool {
+    guard requestID == other.requestID else { return false }
+    if let owner, let its = other.owner, owner != its { return false }
+    guard let tokens, let token = other.token else { return true }
+    return tokens.contains(token)
+  }
 }
 
 /// The hops of one notification, or those without one, in order.
@@ -41,11 +57,15 @@ struct TraceStory: Equatable, Sendable {
   let apnsID: String?
   let hops: [TraceHop]
 
-  /// The outcome of the first receipt that is not `deduplicated`.
-  var outcome: String? {
-    let outcomes = hops.compactMap(\.outcome)
-    return outcomes.first { $0 != "deduplicated" } ?? outcomes.first
+  /// The receipt that says what became of it: that it was delivered, whatever it was before or after, else the last that
+  /// is not `deduplicated`. Of a notification, not that of its request to users.
+  var end: TraceHop? {
+    let ends = hops.filter { $0.outcome != nil && (apnsID == nil || $0.apnsID != nil) }
+    return ends.first { $0.outcome == "\(Outcome.delivered)" }
+      ?? ends.last { $0.outcome != "\(Outcome.deduplicated)" } ?? ends.first
   }
+
+  var outcome: String? { end?.outcome }
 
   /// The time at which the request is due, in milliseconds since the epoch; nil if it is not scheduled.
   var due: Int64? { hops.last { $0.kind == .scheduled }?.due }
@@ -57,9 +77,9 @@ struct TraceStory: Equatable, Sendable {
     index > 0 ? hops[index].at - hops[index - 1].at : nil
   }
 
-  /// Groups hops by notification, oldest first; each group starts with the request.
+  /// Groups hops by notification, oldest first; each group starts with the request, whatever its clock says.
   static func stories(of hops: [TraceHop]) -> [TraceStory] {
-    let sorted = hops.sorted { ($0.at, $0.kind, $0.place) < ($1.at, $1.kind, $1.place) }
+    let sorted = inOrder(hops)
     var order: [ExactText] = []
     var byID: [ExactText: [TraceHop]] = [:]
     for hop in sorted {
@@ -71,14 +91,18 @@ struct TraceStory: Equatable, Sendable {
     var stories = order.map { id -> TraceStory in
       let own = byID[id] ?? []
       let requests = sorted.filter { hop in
-        hop.apnsID == nil
-          && hop.requestID.map { wanted in own.contains { $0.requestID == wanted } } ?? false
+        hop.apnsID == nil && hop.requestID != nil && own.contains(where: hop.sharesRequest(with:))
       }
       told.formUnion(requests.map(\.place))
-      return TraceStory(apnsID: id.text, hops: requests + own)
+      return TraceStory(
+        apnsID: id.text, hops: requests.prefix(1) + inOrder(requests.dropFirst() + own))
     }
     let rest = sorted.filter { $0.apnsID == nil && !told.contains($0.place) }
     if !rest.isEmpty { stories.insert(TraceStory(apnsID: nil, hops: rest), at: 0) }
     return stories
+  }
+
+  private static func inOrder(_ hops: [TraceHop]) -> [TraceHop] {
+    hops.sorted { ($0.at, $0.kind, $0.place) < ($1.at, $1.kind, $1.place) }
   }
 }

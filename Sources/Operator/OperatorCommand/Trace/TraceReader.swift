@@ -53,12 +53,12 @@ struct TraceReader {
     _ record: ShownRecord, _ place: String, _ subject: TraceSubject
   ) -> TraceHop? {
     guard let object = try? parser.parse(record.value) else { return nil }
-    let many = object["tokens"]?.array?.compactMap(\.string) ?? []
-    let tokens = object["token"]?.string.map { [$0] } ?? many
+    let tokens = self.tokens(of: object)
     let id = object["id"]?.string?.exact
     let own = object["apns_id"]?.string
+    let owner = self.owner(of: object)
     guard
-      subject.asks(requestID: id, tokens: tokens)
+      subject.asks(requestID: id, owner: owner, tokens: tokens)
         || subject.matches(requestID: id, apnsID: own, token: nil)
     else { return nil }
     let isBroadcast = object["channel"] != nil
@@ -74,43 +74,65 @@ struct TraceReader {
     return TraceHop(
       kind: .requested, at: record.timestamp, place: place,
       detail: "\(type) for \(object["app"]?.string ?? "?") to \(target)", requestID: id,
+      owner: owner, tokens: found(tokens, subject),
       traceParent: record.headers.last { $0.name == TraceParent.header }.map {
         String(decoding: $0.value, as: UTF8.self)
       })
   }
 
+  /// Whose request it is; nil if it names no app.
+  private func owner(of object: JSONValue) -> ExactText? {
+    object["app"]?.string.map { app in
+      "\(app):\(object["environment"]?.string ?? "\(Environment.production)")".exact
+    }
+  }
+
+  /// The device tokens that a request names, in lower case.
+  private func tokens(of object: JSONValue) -> [String] {
+    let many = object["tokens"]?.array?.compactMap(\.string) ?? []
+    let given = object["token"]?.string.map { [$0] } ?? many
+    return given.map { (try? DeviceToken.normalized($0)) ?? $0.lowercased() }
+  }
+
+  private func found(_ tokens: [String], _ subject: TraceSubject) -> Set<String>? {
+    tokens.isEmpty ? nil : Set(tokens.filter(subject.devices.contains))
+  }
+
   private func scheduled(
     _ record: ShownRecord, _ place: String, _ subject: TraceSubject
   ) -> TraceHop? {
-    guard let id = ScheduleKey(String(decoding: record.key, as: UTF8.self).exact)?.id else {
+    guard let key = ScheduleKey(String(decoding: record.key, as: UTF8.self).exact) else {
       return nil
     }
+    let (id, owner) = (key.id, "\(key.app):\(key.environment)".exact)
     let content = try? record.value.baseAddress.map { _ throws(RecordError) in
       try ScheduleRecord(record.value)
     }
     var hop = TraceHop(
       kind: .scheduled, at: record.timestamp, place: place, detail: "left the schedule",
-      requestID: id)
+      requestID: id, owner: owner)
     var tokens: [String] = []
     switch content {
     case .request(let request):
       hop = TraceHop(
         kind: .scheduled, at: record.timestamp, place: place,
         detail: "for \(Timestamp.text(milliseconds: request.due))", requestID: id,
-        due: request.due, traceParent: request.traceParent.isEmpty ? nil : request.traceParent)
+        owner: owner, due: request.due,
+        traceParent: request.traceParent.isEmpty ? nil : request.traceParent)
       let object = try? parser.parse(ScheduleRecord.request(in: record.value))
-      tokens = object?["tokens"]?.array?.compactMap(\.string) ?? []
-      if let token = object?["token"]?.string { tokens.append(token) }
+      tokens = object.map(self.tokens(of:)) ?? []
+      hop.tokens = found(tokens, subject)
     case .cancellation(let cancellation):
       hop = TraceHop(
         kind: .scheduled, at: cancellation.at, place: place,
-        detail: "cancelled by \(cancellation.by)", requestID: id)
+        detail: "cancelled by \(cancellation.by)", requestID: id, owner: owner,
+        outcome: "\(Outcome.cancelled)")
     case .activity: return nil
     case nil where record.value.baseAddress != nil: return nil
     case nil: break
     }
     guard
-      subject.asks(requestID: id, tokens: tokens)
+      subject.asks(requestID: id, owner: owner, tokens: tokens)
         || subject.matches(requestID: id, apnsID: nil, token: nil)
     else { return nil }
     return hop
@@ -151,6 +173,8 @@ struct TraceReader {
     return TraceHop(
       kind: tier == nil ? .queued : .parked, at: record.timestamp, place: place, detail: detail,
       apnsID: apnsID.lowercased(), requestID: id.isEmpty ? nil : unescaped(id)?.exact,
+      owner: "\(text(envelope.app)):\(envelope.environment)".exact,
+      token: envelope.target == .device ? token.lowercased() : nil,
       traceParent: trace.isEmpty ? nil : trace)
   }
 
@@ -179,6 +203,8 @@ struct TraceReader {
     return TraceHop(
       kind: .outcome, at: receipt.at, place: place, detail: parts.joined(separator: ", "),
       apnsID: receipt.apnsID.map { "\($0)".lowercased() }, requestID: receipt.id?.exact,
+      owner: receipt.app.map { "\($0):\(receipt.environment ?? Environment.production)".exact },
+      token: receipt.token?.lowercased(),
       outcome: "\(receipt.outcome)", traceParent: receipt.traceParent)
   }
 
@@ -205,15 +231,18 @@ struct TraceReader {
     let token =
       letter.letter.token
       ?? (letter.envelope == nil ? nil : String(decoding: record.key, as: UTF8.self))
+    let owner =
+      letter.envelope.map { "\(letter.text($0.app)):\($0.environment)".exact }
+      ?? letter.value.flatMap { (try? parser.parse($0)).flatMap(self.owner(of:)) }
     guard
       subject.matches(requestID: letter.requestID?.exact, apnsID: letter.apnsID, token: token)
-        || subject.asks(requestID: letter.requestID?.exact, tokens: [])
+        || subject.asks(requestID: letter.requestID?.exact, owner: owner, tokens: [])
     else { return nil }
     return TraceHop(
       kind: .deadLettered, at: letter.at, place: place,
       detail: "by \(letter.stage): \(letter.reason), \(letter.detail)",
       apnsID: letter.apnsID?.lowercased(), requestID: letter.requestID?.exact,
-      traceParent: letter.letter.traceParent)
+      owner: owner, traceParent: letter.letter.traceParent)
   }
 
   private func device(_ record: ShownRecord, _ place: String) -> TraceHop? {

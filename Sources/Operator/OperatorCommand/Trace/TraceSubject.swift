@@ -17,6 +17,12 @@ struct TraceSubject {
     case token(String)
   }
 
+  /// A request that notifications came from; without an owner, anybody's.
+  private struct Request: Hashable {
+    let id: ExactText
+    let owner: ExactText?
+  }
+
   let wanted: Wanted
   /// The spellings that a record may use.
   private let spellings: [[UInt8]]
@@ -26,8 +32,11 @@ struct TraceSubject {
   private var mayAskEscaped = false
   /// The ids of the requests that the found notifications came from.
   private(set) var requestIDs: Set<ExactText> = []
+  private var requests: Set<Request> = []
   private var requestSpellings: [[UInt8]] = []
   private(set) var apnsIDs: Set<ExactText> = []
+  /// The devices of the notifications that were found, in lower case.
+  private(set) var devices: Set<String> = []
   private(set) var leftOut = false
 
   init(_ wanted: Wanted) {
@@ -59,14 +68,18 @@ struct TraceSubject {
   /// Remembers the ids of a hop, for the topics that do not contain the subject itself.
   mutating func note(_ hop: TraceHop) {
     if let id = hop.apnsID { apnsIDs.insert(id.exact) }
-    guard let id = hop.requestID, wanted != .id(id), !requestIDs.contains(id) else { return }
-    guard requestIDs.count < Self.mostRequests else {
-      leftOut = true
-      return
+    if let token = hop.token { devices.insert(token) }
+    guard let id = hop.requestID, wanted != .id(id) else { return }
+    if !requestIDs.contains(id) {
+      guard requestIDs.count < Self.mostRequests else {
+        leftOut = true
+        return
+      }
+      requestIDs.insert(id)
+      requestSpellings += Self.spellings(id.text)
+      if !Self.isPlain(id.text) { mayAskEscaped = true }
     }
-    requestIDs.insert(id)
-    requestSpellings += Self.spellings(id.text)
-    if !Self.isPlain(id.text) { mayAskEscaped = true }
+    requests.insert(Request(id: id, owner: hop.owner))
   }
 
   /// Whether these bytes contain the subject, or escapes in which it may stand.
@@ -91,11 +104,23 @@ struct TraceSubject {
   }
 
   /// Whether a request is the subject, or one that it came from.
-  func asks(requestID: ExactText?, tokens: [String]) -> Bool {
-    if let requestID, requestIDs.contains(requestID) { return true }
+  ///
+  /// - Parameter tokens: in lower case; empty if it names no device by its token.
+  func asks(requestID: ExactText?, owner: ExactText?, tokens: [String]) -> Bool {
+    if let requestID, isFollowed(requestID, owner),
+      tokens.isEmpty || tokens.contains(where: devices.contains)
+    {
+      return true
+    }
     switch wanted {
     case .id(let text): return requestID == text
-    case .token(let digits): return tokens.contains { $0.lowercased().hasPrefix(digits) }
+    case .token(let digits): return tokens.contains { $0.hasPrefix(digits) }
     }
+  }
+
+  private func isFollowed(_ id: ExactText, _ owner: ExactText?) -> Bool {
+    guard owner != nil else { return requestIDs.contains(id) }
+    return requests.contains(Request(id: id, owner: owner))
+      || requests.contains(Request(id: id, owner: nil))
   }
 }

@@ -37,9 +37,9 @@ enum TraceText {
       }
       return story.outcome.map { "no notification: \($0)" } ?? "not yet a notification"
     }
-    guard let outcome = story.outcome, let first = story.hops.first,
-      let end = story.hops.last(where: { $0.outcome == outcome })
-    else { return "\(id): no outcome yet" }
+    guard let end = story.end, let outcome = end.outcome, let first = story.hops.first else {
+      return "\(id): no outcome yet"
+    }
     return "\(id): \(outcome) after \(duration(end.at - first.at).dropFirst())"
   }
 

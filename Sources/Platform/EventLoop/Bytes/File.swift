@@ -66,6 +66,13 @@ public enum File {
   /// The longest wait for data of a pipe.
   private static let pipeMilliseconds: Int32 = 5_000
 
+  /// The path with which a process in any folder finds what this one finds at `path`.
+  public static func absolute(_ path: String) -> String {
+    guard path.utf8.first != UInt8(ascii: "/"), let folder = getcwd(nil, 0) else { return path }
+    defer { free(folder) }
+    return String(cString: folder) + "/" + path
+  }
+
   /// Replaces the file at `path` as a whole: a reader sees the old content or the new, never a part.
   public static func write(
     _ path: String, _ bytes: [UInt8], mode: UInt32 = 0o600

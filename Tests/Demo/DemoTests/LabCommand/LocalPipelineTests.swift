@@ -84,6 +84,18 @@ import Testing
   }
 }
 
+@Suite struct LocalPipelineTests {
+  /// Its files of settings are for programs that are started anywhere.
+  @Test func `the keys of a folder with a relative name are found from any folder`() throws {
+    let plan = LocalPipeline.Plan(folder: "a b/up", credentials: [])
+    let pipeline = try LocalPipeline(plan, log: Logger(service: "test", level: .error))
+    let here = try #require(getcwd(nil, 0))
+    defer { free(here) }
+    #expect(pipeline.keys.root == "\(String(cString: here))/a b/up/keys/root.pem")
+    #expect(File.absolute("/a b") == "/a b")
+  }
+}
+
 @Suite struct FreePortsTests {
   @Test func `each port is another one and can be taken`() throws {
     let ports = try FreePorts.find(20)

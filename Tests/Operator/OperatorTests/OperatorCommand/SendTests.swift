@@ -107,6 +107,8 @@ import Testing
       [#""outcome":"rejected","reason":"BadDeviceToken","token":"\#(token)","detail":"why""#])
     #expect(refused.hasPrefix("rejected BadDeviceToken  0a1b2c3d…  in "), "\(refused)")
     #expect(refused.hasSuffix("why"))
+    let expired = #""outcome":"expired","created":0"#
+    #expect(try outcome(["--token", token], [expired]) == "expired  in 1 ms")
   }
 
   @Test func `of a user it waits for all devices`() throws {

@@ -204,6 +204,24 @@ import Testing
         && json["campaigns"]?.array?.last?["total"]?.isNull == true)
   }
 
+  @Test func `campaigns of one name say whose they are`() throws {
+    func series(_ name: String, _ app: String, _ environment: String) -> String {
+      #"martlet_scheduler_campaign_state{campaign="\#(name)",app="\#(app)","#
+        + #"environment="\#(environment)",state="done",reason=""} 1"#
+    }
+    let page = [
+      series("sale", "a.b", "production"), series("sale", "a.c", "production"),
+      series("sale", "a.b", "sandbox"), series("news", "a.b", "production"),
+    ]
+    let status = PipelineStatus(
+      [try reading("scheduler", page.joined(separator: "\n"))], before: [], seconds: 1, wall: 0)
+    let lines = StatusText.lines(status).map { $0.split(separator: " ").joined(separator: " ") }
+    for line in [
+      "campaigns sale (a.b production) done 0 addressed", "sale (a.c production) done 0 addressed",
+      "sale (a.b sandbox) done 0 addressed", "news done 0 addressed",
+    ] { #expect(lines.contains(line), "\(lines)") }
+  }
+
   @Test(arguments: [
     "0", "9007199254740993", "1e300", "NaN", "+Inf", "-Inf", "-1", "18446744073709551616",
   ])

@@ -118,7 +118,9 @@ import Testing
   @Test func `what is wrong with each line is named, and the rest goes on`() throws {
     func problem(_ line: String) throws -> String {
       do throws(TokenRecords.Problem) {
-        _ = try TokenRecords(TokenObjects().line(Array(line.utf8)), TokenDefaults(app: "a.b"))
+        _ = try TokenRecords(
+          TokenObjects().line(Array(line.utf8)),
+          TokenDefaults(app: "a.b", now: 1_795_000_000_000))
         return ""
       } catch {
         return "\(error.field): \(error.text)"
@@ -132,6 +134,12 @@ import Testing
     #expect(try problem(#"{"token":"ab","environment":"x"}"#).hasPrefix("environment: "))
     #expect(try problem(#"{"token":"ab","registered_at":1795000000}"#).contains("is in seconds"))
     #expect(try problem(#"{"token":"ab","removed_at":-1}"#).hasPrefix("removed_at: "))
+    // martlet-feedback would make dead letters of later ones.
+    #expect(try problem(#"{"token":"\#(token)","registered_at":1795086400000}"#) == "")
+    for field in ["registered_at", "removed_at"] {
+      let ahead = try problem(#"{"token":"ab","\#(field)":1795086400001}"#)
+      #expect(ahead.hasPrefix("\(field): is more than a day ahead"), "\(ahead)")
+    }
     #expect(try problem(#"{"token":"ab","invalid_since":"x"}"#).hasPrefix("invalid_since: "))
     #expect(try problem(#"{"token":"ab","user":5}"#).hasPrefix("user: "))
     #expect(try problem(#"{"token":"ab","colour":5}"#).hasPrefix("colour: "))

@@ -41,6 +41,68 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(stories[0].gap(before: 2) == 30)
   }
 
+  @Test func `a request that was made again stands where it was made`() {
+    let stories = TraceStory.stories(of: [
+      hop(.requested, 12, request: "r"), hop(.queued, 11, first, request: "r"),
+      hop(.outcome, 13, first, request: "r", outcome: "delivered"),
+      hop(.requested, 20, request: "r"), hop(.queued, 21, first, request: "r"),
+      hop(.outcome, 22, first, request: "r", outcome: "deduplicated"),
+    ])
+    // The first one's clock is ahead.
+    #expect(stories.map { $0.hops.map(\.at) } == [[12, 11, 13, 20, 21, 22]])
+  }
+
+  @Test func `another app's request of the same id is no part of it`() {
+    func owned(_ hop: TraceHop, _ app: String) -> TraceHop {
+      var hop = hop
+      hop.owner = "\(app):production".exact
+      return hop
+    }
+    let hops = [
+      owned(hop(.requested, 10, request: "r"), "a.b"),
+      owned(hop(.queued, 11, first, request: "r"), "a.b"),
+      owned(hop(.outcome, 12, first, request: "r", outcome: "delivered"), "a.b"),
+      hop(.deadLettered, 13, request: "r"), owned(hop(.requested, 90, request: "r"), "a.c"),
+      owned(hop(.scheduled, 91, request: "r"), "a.c"),
+      owned(hop(.queued, 95, second, request: "r"), "a.c"),
+      owned(hop(.outcome, 99, second, request: "r", outcome: "rejected"), "a.c"),
+    ]
+    let stories = TraceStory.stories(of: hops)
+    // Whose dead letter it is, it does not say.
+    #expect(stories.map { $0.hops.map(\.at) } == [[10, 11, 12, 13], [13, 90, 91, 95, 99]])
+    var asking = TraceSubject(.id(second.exact))
+    asking.note(hops[6])
+    #expect(asking.asks(requestID: "r", owner: hops[4].owner, tokens: []))
+    #expect(asking.asks(requestID: "r", owner: nil, tokens: []))
+    #expect(!asking.asks(requestID: "r", owner: hops[0].owner, tokens: []))
+    asking.note(hop(.queued, 1, first, request: "r"))
+    #expect(asking.asks(requestID: "r", owner: hops[0].owner, tokens: []))
+  }
+
+  /// All requests of a campaign have one id.
+  @Test func `a request to other devices is no part of it`() {
+    func asked(_ at: Int64, _ tokens: Set<String>?) -> TraceHop {
+      var asked = hop(.requested, at, request: "campaign:c")
+      asked.tokens = tokens
+      return asked
+    }
+    func told(_ at: Int64, _ id: String, _ token: String) -> TraceHop {
+      var told = hop(.outcome, at, id, request: "campaign:c", outcome: "delivered")
+      told.token = token
+      return told
+    }
+    let hops = [
+      asked(10, ["aa"]), asked(20, ["bb"]), asked(30, []), asked(31, nil), told(41, first, "aa"),
+      told(42, second, "bb"),
+    ]
+    let stories = TraceStory.stories(of: hops)
+    #expect(stories.map { $0.hops.map(\.at) } == [[30], [10, 31, 41], [20, 31, 42]])
+    var asking = TraceSubject(.id(second.exact))
+    asking.note(hops[5])
+    #expect(asking.asks(requestID: "campaign:c", owner: nil, tokens: ["aa", "bb"]))
+    #expect(!asking.asks(requestID: "campaign:c", owner: nil, tokens: ["aa"]))
+  }
+
   @Test func `hops of one millisecond keep the order of the pipeline`() {
     let stories = TraceStory.stories(of: [
       hop(.outcome, 5, first, outcome: "delivered"), hop(.queued, 5, first),
@@ -62,6 +124,10 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(title([asked, addressed]) == "no notification: addressed")
     let queued = hop(.queued, 30, first, request: "r")
     #expect(title([asked, queued]) == "\(first): no outcome yet")
+    #expect(title([asked, addressed, queued]) == "\(first): no outcome yet")
+    let delivered = hop(.outcome, 40, first, request: "r", outcome: "delivered")
+    let end = title([asked, addressed, queued, delivered])
+    #expect(end.hasPrefix("\(first): delivered after 30 ms"), "\(end)")
   }
 
   @Test func `a repeat that was not sent is not the outcome`() {
@@ -72,6 +138,15 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     ])
     #expect(stories.map(\.outcome) == ["delivered"])
     #expect(TraceText.lines(stories)[0] == "\(first): delivered after 4 ms")
+    func end(_ outcomes: [String]) -> String? {
+      let hops = outcomes.enumerated().map { hop(.outcome, Int64($0) * 10, first, outcome: $1) }
+      return TraceText.lines(TraceStory.stories(of: hops)).first
+    }
+    // It was sent again, with success and without.
+    #expect(end(["rejected", "delivered"]) == "\(first): delivered after 10 ms")
+    #expect(end(["dead_lettered", "expired", "deduplicated"]) == "\(first): expired after 10 ms")
+    // Its receipt was not acknowledged before a crash.
+    #expect(end(["delivered", "delivered", "expired"]) == "\(first): delivered after 0 s")
     let none = TraceStory.stories(of: [hop(.queued, 1, first)])
     #expect(TraceText.lines(none)[0] == "\(first): no outcome yet")
   }
@@ -243,8 +318,18 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
   }
 
   @Test func `an apns-id finds one notification, and the request that it came from`() throws {
-    let found = try stories(pipeline(), .id(second.uppercased().exact))
+    let fixture = try pipeline()
+    for app in ["com.example.app", "com.example.other"] {
+      try fixture.produce(
+        fixture.name("schedule"), key: "\(app):production:order \"1\"", value: nil)
+    }
+    try fixture.produce(
+      fixture.name("requests"), key: nil,
+      value: #"{"id":"order \"1\"","app":"com.example.app","tokens":["ef01"],"payload":{}}"#)
+    let found = try stories(fixture, .id(second.uppercased().exact))
     #expect(found.map(\.apnsID) == [second])
+    #expect(found[0].hops.count { $0.kind == .requested } == 1)
+    #expect(found[0].hops.count { $0.kind == .scheduled } == 1)
     #expect(found[0].hops.contains { $0.kind == .requested })
     #expect(!found[0].hops.contains { $0.kind == .parked })
   }
@@ -269,7 +354,9 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     try schedule(
       "later",
       String(decoding: ScheduleCancellation(at: 1_950_000_000_000, by: "ann").value, as: UTF8.self))
-    #expect(try stories(fixture, .id("later"))[0].due == nil)
+    let cancelled = try stories(fixture, .id("later"))
+    #expect(cancelled[0].due == nil)
+    #expect(TraceText.lines(cancelled)[0] == "no notification: cancelled")
     try schedule("later", nil)
     let details = try stories(fixture, .id("later"))[0].hops.map(\.detail)
     #expect(details.contains("cancelled by ann") && details.contains("left the schedule"))

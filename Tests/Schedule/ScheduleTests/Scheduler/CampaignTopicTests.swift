@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
-import Glibc
 import Kafka
 import Records
 import ServiceKit
@@ -135,13 +134,16 @@ import Testing
     _ = try Self.start(fixture, "sale", fixture.kafka.name("audiences.vips"))
     #expect(
       eventually { Self.progress(database, "sale")?.state == .running })
-    usleep(1_500_000)
+    expectEventually {
+      Self.progress(database, "sale")?.note?.contains("audiences.vips cannot be read: ") == true
+    }
     #expect(Self.progress(database, "sale")?.total == nil)
     let topic = try fixture.kafka.createTopic("audiences.vips", partitions: 3)
     for first in stride(from: 0, to: 3_000, by: 300) {
       try fixture.produce(topic, Self.lines(first..<first + 300))
     }
     expectEventually { Self.progress(database, "sale")?.state == .done }
+    #expect(Self.progress(database, "sale")?.note == nil)
     let later = try Self.start(fixture, "later", topic)
     #expect(
       eventually { Self.progress(database, "later")?.state == .done })
