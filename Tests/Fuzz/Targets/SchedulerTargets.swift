@@ -137,7 +137,7 @@ private final class HostileSchedule {
     }
     campaigns[record.key] = Campaign(record)
     _ = TokenTopicCursor(record.progress.cursor)?.description
-    _ = CampaignStatus(record, now: now).line(start: record.startText)
+    _ = CampaignStatus(record, now: now).line(start: record.startText, namesakes: [])
     _ = JSONValue.object(record.standing(now: now, isPaused: true)).text
   }
 
