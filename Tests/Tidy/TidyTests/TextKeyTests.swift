@@ -59,6 +59,10 @@ import Testing
       ], "places of records: topic, partition and offset"
     ),
     (
+      ["Operator/OperatorCommand/Trace/TraceReader", "Operator/OperatorCommand/Trace/TraceSubject"],
+      "device tokens, as hexadecimal digits in lower case"
+    ),
+    (
       ["API/API/Compatibility/Gorush/"], "names of members of gorush's requests"
     ),
   ]
