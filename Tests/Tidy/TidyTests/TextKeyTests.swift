@@ -59,7 +59,9 @@ import Testing
       ], "places of records: topic, partition and offset"
     ),
     (
-      ["Operator/OperatorCommand/Trace/TraceReader", "Operator/OperatorCommand/Trace/TraceSubject"],
+      [
+        "Operator/OperatorCommand/Trace/TraceReader", "Operator/OperatorCommand/Trace/TraceSubject",
+      ],
       "device tokens, as hexadecimal digits in lower case"
     ),
     (
