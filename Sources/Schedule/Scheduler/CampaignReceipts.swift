@@ -302,7 +302,7 @@ private final class ReceiptReading {
 extension DedupWindow {
   /// Remembers the outcome of a push.
   ///
-  /// - Returns: false if the push had the same outcome before: it was sent twice. Each `deduplicated` is another record's.
+  /// - Returns: false if the push had the same outcome before: it was sent twice. Each `deduplicated` is of a record.
   fileprivate mutating func isFirst(_ receipt: ReceiptGlance) -> Bool {
     let name = receipt.outcome
     guard let outcome = Outcome(name.utf8.span), outcome != .deduplicated, let id = receipt.apnsID
