@@ -55,10 +55,14 @@ final class ItemReader {
         } else {
           .malformed("\(error)", field: error.field?.name)
         }
-      // Without its escapes.
-      let id = reader.refusedIDText
-      return .failure(Refusal(problem: problem, id: id.isEmpty ? nil : id))
+      return .failure(Refusal(problem: problem, id: Self.shown(reader.refusedIDText)))
     }
+  }
+
+  /// A refused request's id, without what is too long for one; nil for none.
+  private static func shown(_ id: String) -> String? {
+    guard id.utf8.count > RequestRules.maximumID else { return id.isEmpty ? nil : id }
+    return String(decoding: id.utf8.prefix(RequestRules.maximumID), as: UTF8.self) + "…"
   }
 
   /// Reads a request and adds an id if it has none: a scheduled request needs one.

@@ -127,6 +127,10 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     }
   }
 
+  /// The forms of a `send_at`.
+  public static let momentForms =
+    "use epoch seconds, or RFC 3339 with an offset, as 2026-12-24T18:00:00+01:00"
+
   private var words: String { words(problem) }
 
   private func words(_ problem: Problem) -> String {
@@ -161,8 +165,10 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .negative: "is negative; it is a time in epoch seconds, or 0"
     case .notSeconds(let value):
       "\(value) is too large for epoch seconds; milliseconds? seconds are expected"
+    case .notATime(let value) where field == .sendAt:
+      "\(RequestRules.early(value)): \(Self.momentForms)"
     case .notATime(let value):
-      "\(value) is a time in \(1970 + value / 31_556_952); a number of seconds from the request on goes in expires_in"
+      "\(RequestRules.early(value)); a number of seconds from the request on goes in expires_in"
     case .notDuration(let value, let limit):
       "\(value) is not a number of seconds from 0 to \(limit); it counts from the request on"
     case .bothExpirations: "cannot be combined with expiration"
@@ -183,8 +189,7 @@ public struct RequestError: Error, Equatable, Sendable, CustomStringConvertible 
     case .headerName(.reserved): "is set by Martlet itself, or by APNs in its answers"
     case .carriesTooMuch(let bytes, let limit):
       "id, collapse_id, group, supersede, headers and data have \(bytes) bytes together, more than \(limit)"
-    case .notAMoment:
-      "is not a time: use epoch seconds, or RFC 3339 with an offset, as 2026-12-24T18:00:00+01:00"
+    case .notAMoment: "is not a time: \(Self.momentForms)"
     case .tooFarAhead(let days): "is more than \(days) days ahead"
     case .expiresBeforeSending: "is not after send_at: the push would expire before it is sent"
     case .missingForSchedule:

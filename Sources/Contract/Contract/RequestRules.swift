@@ -140,6 +140,11 @@ public enum RequestRules {
   /// would expire a notification at once.
   public static let earliestTime: Int64 = 1_000_000_000
 
+  /// Names the year of a time before that, in epoch seconds.
+  public static func early(_ seconds: Int64) -> String {
+    "\(seconds) is a time in \(1970 + seconds / 31_556_952)"
+  }
+
   /// Checks an expiration: epoch seconds, 0 for "one attempt, do not store".
   public static func checkExpiration(_ seconds: Int64) throws(RequestError) {
     guard seconds >= 0 else { throw RequestError(.expiration, .negative) }
@@ -166,7 +171,8 @@ public enum RequestRules {
   /// Checks a numeric `send_at`, in epoch seconds.
   public static func checkSendAt(seconds: Int64) throws(RequestError) {
     guard seconds < timeLimit else { throw RequestError(.sendAt, .notSeconds(seconds)) }
-    guard seconds >= earliestTime else { throw RequestError(.sendAt, .notAMoment) }
+    guard seconds >= 0 else { throw RequestError(.sendAt, .notAMoment) }
+    guard seconds >= earliestTime else { throw RequestError(.sendAt, .notATime(seconds)) }
   }
 
   /// Checks a `send_at` against the time when the request was written; both in milliseconds since the epoch.

@@ -234,10 +234,8 @@ public struct CampaignRecord: Equatable, Sendable {
       value.int(1_000_000_000...RequestRules.timeLimit - 1).map { $0 * 1_000 }
       ?? value.string.flatMap { Timestamp.moment($0) }
     guard let time, OutsideTime.problem(time) == nil else {
-      throw fields.fail(
-        field,
-        "is not a time: use epoch seconds, or RFC 3339 with an offset, as 2026-12-24T18:00:00+01:00"
-      )
+      let early = value.int(0...RequestRules.earliestTime - 1).map { RequestRules.early($0) }
+      throw fields.fail(field, "\(early ?? "is not a time"): \(RequestError.momentForms)")
     }
     return time
   }

@@ -31,6 +31,9 @@ public struct ReceiptGlance {
   /// The request id.
   public var id: String? { text(Self.idKey) }
 
+  /// The push; nil for a receipt of a whole request.
+  public var apnsID: NotificationID? { text(Self.apnsIDKey).flatMap { NotificationID($0) } }
+
   /// The campaign of the receipt, with its app and environment; nil for none.
   ///
   /// The campaign's name is the last member of such a receipt, and has no character that JSON escapes. `data`, which
@@ -81,8 +84,7 @@ public struct ReceiptGlance {
 
   /// The `apns-id` and times of a delivered push; nil for any other receipt.
   public var delivered: (id: NotificationID, created: Int64, at: Int64)? {
-    guard outcome == "\(Outcome.delivered)",
-      let id = text(Self.apnsIDKey).flatMap({ NotificationID($0) }),
+    guard outcome == "\(Outcome.delivered)", let id = apnsID,
       let created = number(Self.createdKey), let at = number(Self.atKey)
     else { return nil }
     return (id, created, at)

@@ -78,11 +78,18 @@ enum KeysAPICommand: Command {
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     let key = APIKeyEntry.freshKey()
     let entry = settings.entry.json(of: key)
-    if let file = settings.file {
-      try APIKeyEntry.add(entry, named: settings.entry.name, to: file)
-    } else {
+    guard let file = settings.file else {
       StandardError.line(String(decoding: entry.text, as: UTF8.self))
+      return try show(key)
     }
-    StandardOutput.line(key)
+    try APIKeyEntry.add(entry, named: settings.entry.name, to: file) { () throws(ServiceFailure) in
+      try show(key)
+    }
+  }
+
+  private static func show(_ key: String) throws(ServiceFailure) {
+    guard StandardOutput.line(key) else {
+      throw ServiceFailure("the key could not be printed; no entry was added to a file")
+    }
   }
 }

@@ -10,12 +10,13 @@ import Telemetry
 enum Checkup {
   /// - Returns: 0 without an error, 1 with one, 2 if the settings are invalid.
   static func run<S: Service>(
-    _ service: S.Type, program: String, _ flags: CommandLineFlags, _ table: SettingTable
+    _ service: S.Type, program: String, _ flags: CommandLineFlags, _ table: SettingTable,
+    _ commands: [any Service.Type]
   ) -> Int32 {
     let values: SettingValues
     let settings: S.Settings
     do throws(SettingErrors) {
-      values = try ServiceRunner.read(flags, table)
+      values = try ServiceRunner.read(flags, table, among: commands)
       settings = try S.settings(values)
       try KafkaConfiguration.checkTogether(values)
     } catch {

@@ -47,7 +47,7 @@ public func runCommands(
   if let index = matches.max(by: { words[$0].count < words[$1].count }) {
     let rest = Array(arguments.dropFirst(words[index].count))
     let name = "\(program) \(commands[index].name)"
-    let status = ServiceRunner.run(commands[index], program: name, rest)
+    let status = ServiceRunner.run(commands[index], program: name, rest, among: commands)
     end(StandardOutput.endStatus(status, program: name))
   }
   let list = CommandList(
@@ -65,9 +65,12 @@ public enum ServiceRunner {
   public static let failed: Int32 = 1
   public static let misconfigured: Int32 = 2
 
-  /// - Parameter hidesMemory: for a process of its own that holds secrets (`ProcessSecrecy`).
+  /// - Parameters:
+  ///   - hidesMemory: for a process of its own that holds secrets (`ProcessSecrecy`).
+  ///   - commands: all of the program, which share an environment.
   public static func run<S: Service>(
-    _ service: S.Type, program: String, _ arguments: [String], hidesMemory: Bool = false
+    _ service: S.Type, program: String, _ arguments: [String], hidesMemory: Bool = false,
+    among commands: [any Service.Type] = []
   ) -> Int32 {
     let table = CommonSettings.table(of: service)
     do throws(SettingErrors) {
@@ -81,8 +84,8 @@ public enum ServiceRunner {
         for line in Version.lines(program) { StandardOutput.line(line) }
         return done
       }
-      if flags.isCheck { return Checkup.run(service, program: program, flags, table) }
-      let values = try read(flags, table)
+      if flags.isCheck { return Checkup.run(service, program: program, flags, table, commands) }
+      let values = try read(flags, table, among: commands)
       if hidesMemory { ProcessSecrecy.hideMemory() }
       let settings = try S.settings(values)
       try KafkaConfiguration.checkTogether(values)
@@ -164,7 +167,7 @@ public enum ServiceRunner {
   }
 
   static func read(
-    _ flags: CommandLineFlags, _ table: SettingTable
+    _ flags: CommandLineFlags, _ table: SettingTable, among commands: [any Service.Type]
   ) throws(SettingErrors) -> SettingValues {
     let environment = try ProcessEnvironment.read()
     var file: PropertiesFile?
@@ -172,7 +175,13 @@ public enum ServiceRunner {
       file = try propertiesFile(path)
     }
     let values = try table.read(
-      flags, environment: environment, file: file, isKafkaProperty: KafkaConfiguration.hasProperty)
+      flags, environment: environment, file: file, isKafkaProperty: KafkaConfiguration.hasProperty,
+      isOfOthers: { variable in
+        commands.contains { command in
+          CommonSettings.table(of: command)
+            .knows(variable: variable, isKafkaProperty: KafkaConfiguration.hasProperty)
+        }
+      })
     try SettingPaths.check(values)
     return values
   }

@@ -10,10 +10,12 @@ extension SettingTable {
   ///     (`MARTLET_SENDER_PORT`) for a service of that name. `MARTLET_CONFIG` and the test suite's own
   ///     `MARTLET_TEST_…` are ignored: they configure tests.
   ///   - isKafkaProperty: whether librdkafka has a property of this name; asked about variables only.
+  ///   - isOfOthers: whether another command of the program knows this variable, so that there is no warning.
   /// - Throws: everything that is wrong, in all sources.
   public func read(
     _ flags: CommandLineFlags, environment: [String: String] = [:], file: PropertiesFile? = nil,
-    isKafkaProperty: (String) -> Bool = { _ in true }
+    isKafkaProperty: (String) -> Bool = { _ in true },
+    isOfOthers: (String) -> Bool = { _ in false }
   ) throws(SettingErrors) -> SettingValues {
     var reading = SettingReading(table: self)
     for entry in file?.entries ?? [] {
@@ -21,10 +23,19 @@ extension SettingTable {
       reading.take(entry.name, entry.value, source, spelling: "")
     }
     for (variable, value) in environment.sorted(by: { $0.key < $1.key }) {
-      reading.take(variable: variable, value, isKafkaProperty)
+      reading.take(variable: variable, value, isKafkaProperty, isOfOthers)
     }
     for (name, value) in flags.given { reading.take(name, value, .flag, spelling: "--") }
     return try reading.finish(operands: flags.operands)
+  }
+
+  /// Whether the variable is a setting, or a Kafka property.
+  public func knows(variable: String, isKafkaProperty: (String) -> Bool) -> Bool {
+    if index(environment: variable) != nil { return true }
+    guard takesKafkaProperties, let name = KafkaProperties.name(environment: variable) else {
+      return false
+    }
+    return isKafkaProperty(KafkaProperties.property(of: name))
   }
 }
 
@@ -52,7 +63,10 @@ private struct SettingReading {
     }
   }
 
-  mutating func take(variable: String, _ value: String, _ isKafkaProperty: (String) -> Bool) {
+  mutating func take(
+    variable: String, _ value: String, _ isKafkaProperty: (String) -> Bool,
+    _ isOfOthers: (String) -> Bool
+  ) {
     guard variable.hasPrefix(Setting.environmentPrefix), variable != "MARTLET_CONFIG",
       !variable.hasPrefix("MARTLET_TEST_")
     else { return }
@@ -62,7 +76,7 @@ private struct SettingReading {
       isKafkaProperty(KafkaProperties.property(of: name))
     {
       kafka.set(name, value, .environment(variable))
-    } else {
+    } else if !isOfOthers(variable) {
       let names = table.settings.map(\.environmentName)
       let near = Suggestion.phrase(for: variable, among: names)
       warnings.append(

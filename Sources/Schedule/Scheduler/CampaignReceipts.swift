@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
 import Contract
 import EventLoop
 import Glibc
@@ -32,6 +33,10 @@ final class CampaignReceipts: Sendable {
 
   typealias Subjects = [CampaignKey: Subject]
   typealias Tallies = [CampaignKey: Tally]
+
+  /// The number of pushes whose outcomes are remembered, for all campaigns, in at most 8 MiB: a sender that takes over
+  /// sends again what was sent since the last commit.
+  static let remembered = 1 << 18
 
   private enum Message: Sendable {
     /// Count these campaigns and no others from now on.
@@ -94,6 +99,8 @@ final class CampaignReceipts: Sendable {
     private var reading: ReceiptReading?
     /// The past of the campaigns that were added, up to the position at that time.
     private var past: (reading: ReceiptReading, campaigns: Subjects)?
+    /// The newest outcomes that were counted.
+    private var counted = DedupWindow(capacity: CampaignReceipts.remembered)
     private var batch = KafkaBatch(capacity: 1_000)
     private var hasFailed = false
 
@@ -139,6 +146,10 @@ final class CampaignReceipts: Sendable {
         past = left.isEmpty ? nil : (open.reading, left)
         if left.isEmpty { open.reading.close() }
       }
+      // A campaign that comes back is counted anew.
+      if !followed.keys.allSatisfy(isKept) {
+        counted = DedupWindow(capacity: CampaignReceipts.remembered)
+      }
       followed = wanted
     }
 
@@ -154,7 +165,7 @@ final class CampaignReceipts: Sendable {
       var tallies = shared.current
       if let open = past {
         open.reading.poll(into: &batch, timeoutMilliseconds: 0) { record in
-          CampaignReceipts.count(record, open.campaigns, &tallies)
+          CampaignReceipts.count(record, open.campaigns, &tallies, &counted)
         }
         if open.reading.isDone {
           open.reading.close()
@@ -163,7 +174,7 @@ final class CampaignReceipts: Sendable {
       }
       // While the past is being read, do not wait for new receipts.
       reading?.poll(into: &batch, timeoutMilliseconds: past == nil ? 100 : 10) { record in
-        CampaignReceipts.count(record, present, &tallies)
+        CampaignReceipts.count(record, present, &tallies, &counted)
       }
       shared.tallies.withLock { $0 = tallies }
     }
@@ -205,15 +216,18 @@ final class CampaignReceipts: Sendable {
 
   /// Counts the receipts of these campaigns in a record, and the others of their apps where a campaign is compared with
   /// them.
+  ///
+  /// - Parameter counted: the outcomes that were counted before.
   static func count(
-    _ record: UnsafeRawBufferPointer, _ campaigns: Subjects, _ tallies: inout Tallies
+    _ record: UnsafeRawBufferPointer, _ campaigns: Subjects, _ tallies: inout Tallies,
+    _ counted: inout DedupWindow
   ) {
     let compared = campaigns.filter { $0.value.limits.unregisteredTimes != nil }
     guard !compared.isEmpty || ReceiptGlance.mayBeOfCampaign(record) else { return }
     Receipt.forEachLine(in: record) { line in
       guard let receipt = ReceiptGlance(line) else { return }
       let key = receipt.campaign
-      if let key, let subject = campaigns[key] {
+      if let key, let subject = campaigns[key], counted.isFirst(receipt) {
         tallies[key, default: Tally()].add(receipt, line, subject.limits)
       }
       for (other, _) in compared
@@ -283,6 +297,19 @@ private final class ReceiptReading {
   }
 
   func close() { tail.close() }
+}
+
+extension DedupWindow {
+  /// Remembers the outcome of a push.
+  ///
+  /// - Returns: false if the push had the same outcome before: it was sent twice. Each `deduplicated` is of a record.
+  fileprivate mutating func isFirst(_ receipt: ReceiptGlance) -> Bool {
+    let name = receipt.outcome
+    guard let outcome = Outcome(name.utf8.span), outcome != .deduplicated, let id = receipt.apnsID
+    else { return true }
+    let payload = UInt16(outcome.rawValue)
+    return insert(id, payload: payload) || self.payload(of: id) != payload
+  }
 }
 
 extension CampaignReceipts.Tally {

@@ -31,6 +31,7 @@ private final class HostileSchedule {
   private var machine = ScheduleMachine(capacity: 8, bytes: 1 << 20, page: 4)
   private var campaigns: [CampaignKey: Campaign] = [:]
   private var tallies: CampaignReceipts.Tallies = [:]
+  private var counted = DedupWindow(capacity: 8)
   private var offset: Int64 = 0
   private var now = HostileRecord.now
 
@@ -173,7 +174,7 @@ private final class HostileSchedule {
       + script.member("created")
       + script.member("at") + "}"
     line.utf8Bytes {
-      CampaignReceipts.count($0, [Self.campaign: .init(campaign.record)], &tallies)
+      CampaignReceipts.count($0, [Self.campaign: .init(campaign.record)], &tallies, &counted)
     }
   }
 

@@ -88,7 +88,7 @@ struct TraceStory: Equatable, Sendable {
       byID[id, default: []].append(hop)
     }
     var told: Set<String> = []
-    var stories = order.map { id -> TraceStory in
+    let stories = order.map { id -> TraceStory in
       let own = byID[id] ?? []
       let requests = sorted.filter { hop in
         hop.apnsID == nil && hop.requestID != nil && own.contains(where: hop.sharesRequest(with:))
@@ -98,8 +98,17 @@ struct TraceStory: Equatable, Sendable {
         apnsID: id.text, hops: requests.prefix(1) + inOrder(requests.dropFirst() + own))
     }
     let rest = sorted.filter { $0.apnsID == nil && !told.contains($0.place) }
-    if !rest.isEmpty { stories.insert(TraceStory(apnsID: nil, hops: rest), at: 0) }
-    return stories
+    return byOwner(rest).map { TraceStory(apnsID: nil, hops: $0) } + stories
+  }
+
+  /// Hops without a notification, apart where they are about requests of several apps; those that do not say whose they
+  /// are stand by themselves then.
+  private static func byOwner(_ hops: [TraceHop]) -> [[TraceHop]] {
+    let owners = Set(hops.compactMap(\.owner))
+    guard owners.count > 1 else { return hops.isEmpty ? [] : [hops] }
+    var order: [ExactText?] = []
+    for hop in hops where !order.contains(hop.owner) { order.append(hop.owner) }
+    return order.map { owner in hops.filter { $0.owner == owner } }
   }
 
   private static func inOrder(_ hops: [TraceHop]) -> [TraceHop] {

@@ -61,11 +61,18 @@ public struct APIKeyEntry: Sendable {
   }
 
   /// Adds an entry to a file, which is made if it is not there, and else keeps its owner and mode.
+  ///
+  /// - Parameter show: shows the key, once the entry can be added; if it throws, nothing is changed.
   public static func add(
-    _ entry: JSONValue, named name: String, to file: String
+    _ entry: JSONValue, named name: String, to file: String,
+    show: () throws(ServiceFailure) -> Void = {}
   ) throws(ServiceFailure) {
     try orFail {
-      try File.edit(file) { content in try text(of: content, with: entry, named: name, file) }
+      try File.edit(file) { content in
+        let edited = try text(of: content, with: entry, named: name, file)
+        try show()
+        return edited
+      }
     }
   }
 

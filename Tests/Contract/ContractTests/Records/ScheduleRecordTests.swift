@@ -32,12 +32,19 @@ import Testing
   @Test(arguments: [
     #""2026-11-18T10:26:40""#, #""2026-11-18""#, #""2026-02-30T00:00:00Z""#, #""tomorrow""#, #""""#,
     #""2026-11-18T10:26:40+1:00""#, #""2026-11-18T10:26:40+24:00""#, #""2026-11-18T10:26:40.Z""#,
-    #""2026-11-18 10:26:40Z""#, "3600", "-1", #""1970-01-01T00:00:00Z""#,
+    #""2026-11-18 10:26:40Z""#, "-1", #""1970-01-01T00:00:00Z""#,
     #""2026-11-18T24:00:00Z""#,
   ])
   func `what is no time names the field and the forms`(_ value: String) throws {
     let text = try #require(error(#","send_at":\#(value)"#))
     #expect(text.hasPrefix("send_at: is not a time: use epoch seconds, or RFC 3339"), "\(text)")
+  }
+
+  @Test func `a number of seconds from the request on is a time in 1970, as with expiration`() {
+    for (value, year) in [("0", "1970"), ("3600", "1970"), ("999999999", "2001")] {
+      let text = error(#","send_at":\#(value)"#) ?? ""
+      #expect(text.hasPrefix("send_at: \(value) is a time in \(year): use epoch seconds, or RFC"))
+    }
   }
 
   @Test func `milliseconds, other types, and what stands beside it`() {

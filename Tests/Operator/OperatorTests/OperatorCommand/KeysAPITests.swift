@@ -98,4 +98,24 @@ import Testing
     }
     #expect(try File.read(file) == Array("{}".utf8))
   }
+
+  @Test func `a key that cannot be shown has no entry, and one without an entry is not shown`()
+    throws
+  {
+    let file = folder.file("keys.json")
+    let entry = APIKeyEntry(name: "team", apps: ["*"])
+    #expect(throws: ServiceFailure.self) {
+      try APIKeyEntry.add(entry.json(of: "a"), named: "team", to: file) {
+        () throws(ServiceFailure) in
+        throw ServiceFailure("no space")
+      }
+    }
+    #expect(!File.exists(file))
+    var shown = 0
+    try APIKeyEntry.add(entry.json(of: "a"), named: "team", to: file) { shown += 1 }
+    #expect(throws: ServiceFailure.self) {
+      try APIKeyEntry.add(entry.json(of: "b"), named: "team", to: file) { shown += 1 }
+    }
+    #expect(shown == 1)
+  }
 }

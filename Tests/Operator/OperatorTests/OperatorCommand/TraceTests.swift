@@ -77,6 +77,14 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(!asking.asks(requestID: "r", owner: hops[0].owner, tokens: []))
     asking.note(hop(.queued, 1, first, request: "r"))
     #expect(asking.asks(requestID: "r", owner: hops[0].owner, tokens: []))
+    // While both wait.
+    let waiting = TraceStory.stories(of: [hops[0], hops[4], hops[5]])
+    #expect(waiting.map { $0.hops.map(\.at) } == [[10], [90, 91]])
+    #expect(waiting.allSatisfy { $0.apnsID == nil })
+    #expect(
+      TraceStory.stories(of: [hops[0], hops[3], hops[4]]).map { $0.hops.map(\.at) }
+        == [[10], [13], [90]])
+    #expect(TraceStory.stories(of: [hops[3], hops[4]]).map { $0.hops.map(\.at) } == [[13, 90]])
   }
 
   /// All requests of a campaign have one id.

@@ -119,6 +119,27 @@ let sampleTable = SettingTable(
     #expect(try read(environment: ignored).warnings.isEmpty)
   }
 
+  @Test func `a variable of another command of the program is passed over without a warning`()
+    throws
+  {
+    let table = SettingTable([.init("name", .text, "Whose.")])
+    let given = [
+      "MARTLET_LOOPS": "4", "MARTLET_KAFKA": "a:1", "MARTLET_KAFKA_LINGER_MS": "6",
+      "MARTLET_KAFKA_PORT": "tcp://10.0.0.7:1", "MARTLET_LOPS": "4",
+    ]
+    let flags = try CommandLineFlags([], for: table)
+    let values = try table.read(flags, environment: given) {
+      $0 == "linger.ms"
+    } isOfOthers: {
+      sampleTable.knows(variable: $0) { $0 == "linger.ms" }
+    }
+    #expect(
+      values.warnings.map { $0.source?.description } == [
+        "environment MARTLET_KAFKA_PORT", "environment MARTLET_LOPS",
+      ])
+    #expect(try table.read(flags, environment: given).warnings.count == given.count)
+  }
+
   @Test
   func `what Kubernetes adds for services named martlet-sender and martlet-kafka stops nothing`()
     throws

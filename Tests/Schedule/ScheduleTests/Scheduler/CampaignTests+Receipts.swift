@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import ConsumerGroup
 import Contract
 import EventLoop
 import Records
@@ -9,13 +10,14 @@ import Testing
 /// What receipts say of campaigns.
 extension CampaignTests {
   private static func count(
-    _ lines: [String], _ campaigns: [CampaignRecord]
+    _ lines: [String], _ campaigns: [CampaignRecord], remembered: Int = 1_000
   ) -> CampaignReceipts.Tallies {
     var tallies: CampaignReceipts.Tallies = [:]
+    var counted = DedupWindow(capacity: remembered)
     let subjects = Dictionary(
       uniqueKeysWithValues: campaigns.map { ($0.key, CampaignReceipts.Subject($0)) })
     Array(lines.joined(separator: "\n").utf8).withUnsafeBytes {
-      CampaignReceipts.count($0, subjects, &tallies)
+      CampaignReceipts.count($0, subjects, &tallies, &counted)
     }
     return tallies
   }
@@ -67,6 +69,26 @@ extension CampaignTests {
         == .init(
           outcomes: CampaignCounts([("delivered", 1), ("rejected", 1), ("deduplicated", 1)]),
           evidence: CampaignEvidence(outcomes: 2, ended: 3, rejected: 1)))
+  }
+
+  /// As after a sender's crash, or a replay.
+  @Test func `a push that was sent twice has one outcome, and each that differs counts`() throws {
+    func push(_ number: Int, _ outcome: Outcome = .delivered) -> String {
+      let id = NotificationID(version4: 1, UInt64(number))
+      return Self.line("a", outcome, id: "\(id)")
+    }
+    let once = (0..<10).map { push($0) }
+    let more = [
+      push(0, .deduplicated), push(0, .deduplicated), push(10, .deadLettered), push(10), push(11),
+    ]
+    for remembered in [12, 1_000] {
+      let all = once + once + more + more.suffix(1)
+      let tally = Self.count(all, [try Self.campaign("a")], remembered: remembered)[Self.key("a")]
+      #expect(
+        tally?.outcomes
+          == CampaignCounts([("delivered", 12), ("deduplicated", 2), ("dead_lettered", 1)]))
+      #expect(tally?.evidence.ended == 15 && tally?.evidence.devices.outcomes == 13)
+    }
   }
 
   @Test func `outcomes that are none are counted together, and a refused request is told`() throws {
