@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import EventLoop
 import Kafka
 import Records
 import Webhooks
@@ -114,7 +115,8 @@ struct EventReader {
       case .registered(let time): (.tokenRegistered, time)
       case .removed(let time): (.tokenRemoved, time)
       }
-    guard recordedAt < 0 || time - recordedAt <= OutsideTime.mostAhead else { return nil }
+    let received = OutsideTime.received(recordTime: recordedAt, now: WallClock.milliseconds())
+    guard time - received <= OutsideTime.mostAhead else { return nil }
     return Found(
       kind: kind, app: record.device.app, reason: nil, time: time, data: Array(value))
   }
