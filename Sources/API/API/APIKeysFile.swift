@@ -57,6 +57,7 @@ enum APIKeysFile {
 
   private static func key(_ entry: JSONValue, _ place: String) throws(Failure) -> APIKey {
     guard let object = entry.object else { throw Failure("\(place): is not an object") }
+    if let twice = object.duplicateKey { throw Failure("\(place): \(twice) is given twice") }
     if let unknown = object.members.first(where: { !members.contains($0.key) }) {
       throw Failure("\(place): \(unknown.key) is not a member of a key")
     }

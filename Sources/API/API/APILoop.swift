@@ -153,6 +153,10 @@ final class APILoop: StreamHandler {
   }
 
   private func drainDeliveries() {
+    for ended in refusals.drainEnded(now: api.now) {
+      api.context.log(
+        ServiceKitLog.errorEnded, ["error": ended.text, "left_out": "\(ended.more)"])
+    }
     for delivery in api.producer.drainDeliveries() {
       let isAcknowledged = delivery.errorCode == 0
       if let error = delivery.refused { tellRefusal(delivery.tag, error) }

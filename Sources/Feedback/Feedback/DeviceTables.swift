@@ -14,10 +14,8 @@ import Telemetry
 ///
 /// Owned by the worker's thread; never waits for a broker.
 final class DeviceTables {
-  /// How often it is noted that the database is complete, and after how long that is asked without a request to
-  /// know; in milliseconds.
+  /// How often it is noted that the database is complete, in milliseconds.
   private static let notePeriod: Int64 = 60_000
-  private static let idlePeriod: Int64 = 600_000
 
   private let log: Logger
   private let status: StatusBoard
@@ -304,7 +302,7 @@ final class DeviceTables {
   /// - Returns: whether there is more to do at once.
   private func noteCompleteness() throws(StoreError) -> Bool {
     let now = WallClock.milliseconds()
-    if now - askedAt >= Self.idlePeriod, completeness.isAnswered { completeness.want() }
+    if now - askedAt >= rule.idlePeriod, completeness.isAnswered { completeness.want() }
     let isRecent = askedAt >= notedAt && askedAt - notedAt < Self.notePeriod
     guard isCatchingUp || !isRecent, hasRead else { return false }
     let reason = rule.reason(followedAt: try store.followedAt(), now: now, topics: [], wanted: [])

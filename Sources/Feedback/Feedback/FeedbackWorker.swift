@@ -242,7 +242,7 @@ final class FeedbackWorker {
     guard let outcome else {
       // Another process has changed the file: begin with what it has.
       tables.reopen()
-      machine.outdated()
+      if machine.outdated() { drop() }
       return true
     }
     tell(outcome)

@@ -236,7 +236,12 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   public mutating func judged(following count: Int) { phase = .publishing(next: 0, of: count) }
 
   /// The database is not the one that was verified.
-  public mutating func outdated() { phase = .idle }
+  ///
+  /// - Returns: whether the batch is to be given up (`drop`): its partitions are given back.
+  public mutating func outdated() -> Bool {
+    phase = .idle
+    return isDraining
+  }
 
   /// Kafka's client has the records below this index.
   public mutating func handedOver(below index: Int) {

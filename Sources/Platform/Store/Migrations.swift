@@ -28,13 +28,24 @@ enum Migrations {
       SELECT count(*) FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace AS n ON n.oid = relnamespace
       WHERE nspname = '\(schema)' AND relkind = 'r'
       """)
-    guard tables != 0 else { return }
+    guard tables != 0 else { return try demandUnicode(database, location) }
     let ours = try database.integer(
       "SELECT 1 FROM pg_catalog.pg_class WHERE oid = to_regclass('\(schema).migrations')")
     guard ours == nil else { return }
     throw StoreError(
       sqlState: "42P07", attempt: "cannot use the database \(location)",
       message: "its schema \(schema) is of another program; name another database")
+  }
+
+  /// Refuses a database that has not all characters: the first record with another one would end its writer at each
+  /// start. SQL_ASCII takes all bytes.
+  private static func demandUnicode(_ database: Database, _ location: String) throws(StoreError) {
+    let encoding = try database.text("SELECT pg_catalog.current_setting('server_encoding')") ?? ""
+    guard !["UTF8", "SQL_ASCII"].contains(encoding) else { return }
+    throw StoreError(
+      sqlState: "22P05", attempt: "cannot use the database \(location)",
+      message: "its encoding \(encoding) lacks characters that apps use; name one that was made"
+        + " with ENCODING 'UTF8' TEMPLATE template0")
   }
 
   /// Refuses a database of a build before the first release.

@@ -78,7 +78,7 @@ public final class TokenQueries {
   /// other apps may have used the same one, and rows of theirs must not take the place of those that are asked for.
   ///
   /// - Parameters:
-  ///   - id: a request id, or an `apns-id`.
+  ///   - id: a request id, or an `apns-id` in either case.
   ///   - apps: whose outcomes are asked for, at most 1,000; nil: everybody's.
   public func outcomes(
     of id: ExactText, apps: Set<ExactText>?, limit: Int
@@ -87,17 +87,19 @@ public final class TokenQueries {
     let apps = apps.map { Array($0) }
     if let apps, apps.isEmpty { return [] }
     let statement = try outcomesStatement(apps: apps?.count ?? 0)
-    statement.bindAll(id.text, limit)
-    for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 3), app.text) }
+    // Rows have an `apns-id` in lower case, and apps may write it otherwise.
+    let apnsID = NotificationID(id.text).map { "\($0)" } ?? id.text
+    statement.bindAll(id.text, limit, apnsID)
+    for (index, app) in (apps ?? []).enumerated() { statement.bind(Int32(index + 4), app.text) }
     return try statement.rows { (app: $0.text(0), receipt: $0.text(1)) }
   }
 
   private func outcomesStatement(apps count: Int) throws(StoreError) -> Statement {
     if let known = outcomes[count] { return known }
-    let list = (0..<count).map { "?\($0 + 3)" }.joined(separator: ", ")
+    let list = (0..<count).map { "?\($0 + 4)" }.joined(separator: ", ")
     let statement = try database.prepare(
       """
-      SELECT app, receipt FROM receipts WHERE (request_id = ?1 OR apns_id = ?1)
+      SELECT app, receipt FROM receipts WHERE (request_id = ?1 OR apns_id = ?3)
         \(count == 0 ? "" : "AND app IN (\(list))")
       ORDER BY at, partition, record_offset, line LIMIT ?2
       """)

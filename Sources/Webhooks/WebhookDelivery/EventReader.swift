@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import EventLoop
 import Kafka
 import Records
 import Webhooks
@@ -61,7 +62,7 @@ struct EventReader {
     case .invalidTokens: add(invalidToken(key, value, recordedAt))
     case .devices:
       // A tombstone of a device is neither a registration nor a removal.
-      if value.baseAddress != nil { add(device(value)) }
+      if value.baseAddress != nil { add(device(key, value, recordedAt)) }
     }
     return result
   }
@@ -86,8 +87,8 @@ struct EventReader {
   private func invalidToken(
     _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ recordedAt: Int64
   ) -> Found? {
+    guard let device = DeviceKey(key: key) else { return nil }
     if value.baseAddress == nil {
-      guard let device = DeviceKey(key: key) else { return nil }
       let data: JSONValue = [
         "token": .string(device.token), "app": .string(device.app),
         "environment": .string(device.environment.description),
@@ -96,21 +97,28 @@ struct EventReader {
         kind: .tokenRevived, app: device.app, reason: nil, time: max(0, recordedAt),
         data: data.text)
     }
-    guard let object = object(value), let app = object["app"]?.string,
-      let time = object["at"]?.time
-    else { return nil }
+    guard let record = InvalidTokenRecord(of: device, value, parser: parser) else { return nil }
     return Found(
-      kind: .tokenInvalidated, app: app, reason: object["reason"]?.string, time: time,
+      kind: .tokenInvalidated, app: device.app, reason: record.reason, time: record.at,
       data: Array(value))
   }
 
-  private func device(_ value: UnsafeRawBufferPointer) -> Found? {
-    guard let object = object(value), let app = object["app"]?.string else { return nil }
-    if let time = object.given("registered_at")?.time {
-      return Found(kind: .tokenRegistered, app: app, reason: nil, time: time, data: Array(value))
+  /// A record of which feedback makes a dead letter is no event: the device is not registered or removed by it.
+  private func device(
+    _ key: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, _ recordedAt: Int64
+  ) -> Found? {
+    guard let record = try? DeviceRecord(value, parser: parser), record.device.isKey(key) else {
+      return nil
     }
-    guard let time = object.given("removed_at")?.time else { return nil }
-    return Found(kind: .tokenRemoved, app: app, reason: nil, time: time, data: Array(value))
+    let (kind, time): (EventKind, Int64) =
+      switch record.event {
+      case .registered(let time): (.tokenRegistered, time)
+      case .removed(let time): (.tokenRemoved, time)
+      }
+    let received = OutsideTime.received(recordTime: recordedAt, now: WallClock.milliseconds())
+    guard time - received <= OutsideTime.mostAhead else { return nil }
+    return Found(
+      kind: kind, app: record.device.app, reason: nil, time: time, data: Array(value))
   }
 
   private func object(_ text: UnsafeRawBufferPointer) -> JSONObject? {

@@ -98,7 +98,11 @@ private struct SubscriptionEntry {
     var subscription = Subscription(name: name, url: url, keys: try keys(), kinds: try kinds())
     subscription.apps = try texts("apps")
     subscription.reasons = try texts("reasons")
-    subscription.since = try number("since", 0...253_402_300_799_999)
+    subscription.since = try number("since", 0...OutsideTime.last)
+    // In seconds it would be a time in 1970: all that the topics have would be sent.
+    if let problem = subscription.since.flatMap(OutsideTime.problem) {
+      throw failure("since: \(problem)")
+    }
     try readLimits(&subscription)
     return subscription
   }

@@ -234,6 +234,14 @@ private let lines = "application/x-ndjson"
     #expect(error?.description == #"f: key 2: "shop" and "all" have the same sha256"#)
   }
 
+  @Test func `an entry that says a thing twice is refused, with it named`() throws {
+    let error = #expect(throws: APIKeysFile.Failure.self) {
+      try APIKeysFile.parse(
+        Array("[\(entry("k", apps: "\"a.b\"", #","apps":["*"]"#))]".utf8), "f")
+    }
+    #expect(error?.description == "f: key 1: apps is given twice")
+  }
+
   @Test func `a topic of its own takes mdm to no other app`() throws {
     let fixture = try APIFixture()
     func mdm(_ topic: String, key: String) throws -> Int {

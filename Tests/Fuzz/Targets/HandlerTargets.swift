@@ -160,14 +160,17 @@ extension FuzzTarget {
       while !script.isAtEnd {
         offset += 1
         now += script.pick([1, 1_000, 60_000, 86_400_000])
-        let time = ["at", "registered_at", "removed_at"].map { script.member($0) }.joined()
+        let time = ["at", "invalid_since", script.pick(["registered_at", "removed_at"])]
+          .map { script.member($0) }.joined()
         let text = #"{\#(subject),"outcome":"delivered","reason":"x"\#(time)}"#
         let recordedAt = max(-1, min(script.integer(), OutsideTime.last))
-        let events = text.utf8Bytes { value in
-          reader.read(
-            script.pick(EventSource.allCases), key: value, value: value, partition: 0,
-            offset: offset, recordedAt: recordedAt
-          ).events
+        let kind = script.pick(EventSource.allCases)
+        let events = "\(HostileRecord.token):a:production".utf8Bytes { key in
+          text.utf8Bytes { value in
+            reader.read(
+              kind, key: key, value: value, partition: 0, offset: offset, recordedAt: recordedAt
+            ).events
+          }
         }
         machine.add(events, of: source, now: now)
         if let oldest = machine.oldest, oldest < 0 || oldest > OutsideTime.last {

@@ -97,6 +97,21 @@ import Testing
     #expect(try TokenStoreReader(shared).deviceCount() == 3)
   }
 
+  @Test func `a database that has not all characters is refused before anything is made in it`()
+    throws
+  {
+    let unicode = try PostgresServer.database("unicode")
+    try Database(unicode, isReadOnly: false, busyTimeout: 1_000).execute(
+      "CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0")
+    let latin = unicode.replacing("/unicode?", with: "/latin?")
+    let error = #expect(throws: StoreError.self) { try TokenStore(latin, now: 1) }
+    #expect(error?.isTemporary == false)
+    #expect(error?.description.contains("its encoding LATIN1 lacks characters") == true)
+    let schemas = "SELECT count(*) FROM pg_namespace WHERE nspname = 'martlet'"
+    let database = try Database(latin, isReadOnly: true, busyTimeout: 1_000)
+    #expect(try database.integer(schemas) == 0)
+  }
+
   @Test func `a reader changes nothing`() throws {
     let location = try PostgresServer.database("read_only")
     try apply(TokenStore(location, now: 1), 0..<3)

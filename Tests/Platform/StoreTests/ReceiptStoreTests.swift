@@ -43,6 +43,24 @@ import Testing
   }
 
   @Test(arguments: DatabaseKind.allCases)
+  func `an apns-id is found in either case, a request id only as it is written`(
+    kind: DatabaseKind
+  ) throws {
+    let location = try kind.location(in: folder)
+    let store = try TokenStore(location, now: 1)
+    let queries = try TokenQueries(location)
+    let ids = ["0c8e2c5c-5c43-5d5e-8a1e-6c1b0f0b7f6a", "B05D4A9E-0A3B-4A4E-9B57-3FB2A3A4D3C1"]
+    try store.transaction { () throws(StoreError) in
+      try store.keep([receipt(1, at: 1, id: ids[1], apnsID: ids[0])])
+    }
+    func count(_ id: String) throws -> Int {
+      try queries.outcomes(of: id.exact, apps: ["a"], limit: 10).count
+    }
+    for id in [ids[0], ids[0].uppercased(), ids[1]] { #expect(try count(id) == 1, "\(id)") }
+    #expect(try count(ids[1].lowercased()) == 0)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
   func `the oldest receipts go first, a bounded number at a time, and nothing newer`(
     kind: DatabaseKind
   ) throws {

@@ -98,8 +98,12 @@ public struct RestoreRule: Sendable {
 
   public init(maxAge: Int64) { self.maxAge = maxAge }
 
+  /// How often a process that follows idle topics asks whether its table is complete, in milliseconds: often enough to
+  /// record it before the table is `maxAge` old, but for one of less than 90 seconds.
+  public var idlePeriod: Int64 { max(1_000, min(600_000, maxAge / 3)) }
+
   /// A table last complete longer ago than this lacks too much for lookups while the rest is read, in milliseconds. A
-  /// process that follows idle topics records every ten minutes that it is complete.
+  /// process that follows idle topics records every ten minutes (`idlePeriod`) that it is complete.
   public static let freshness: Int64 = 1_200_000
 
   /// Less than the time for which Kafka keeps tombstones: clocks differ, and reading takes time.

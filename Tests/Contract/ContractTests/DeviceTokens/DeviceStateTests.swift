@@ -174,6 +174,15 @@ import Waiting
     #expect(RestoreRule.maxAge(deleteRetention: 604_800_000) == 544_320_000)
   }
 
+  @Test(arguments: [604_800_000, 600_000, 120_000] as [Int64])
+  func `a table of idle topics is recorded as complete before it is too old`(retention: Int64) {
+    let rule = RestoreRule(maxAge: RestoreRule.maxAge(deleteRetention: retention))
+    #expect(rule.idlePeriod <= 600_000)
+    // Not within a minute of the record before.
+    let recorded = 60_000 + rule.idlePeriod
+    #expect(rule.reason(followedAt: 0, now: recorded, topics: [], wanted: []) == nil)
+  }
+
   @Test func `progress is never said to be at its end`() {
     #expect(TableProgress(done: 0, total: 0).description == "it has just begun")
     #expect(TableProgress(done: 37, total: 100).description == "37 % of 100 records")

@@ -77,8 +77,20 @@ import Testing
     take(1, &machine)
     _ = machine.next(now: 1, isVerified: true, outstanding: 0)
     #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .judge)
-    machine.outdated()
+    let isGivenUp = machine.outdated()
+    #expect(!isGivenUp)
     #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .verify)
+  }
+
+  @Test func `a batch of a database that is another one is given up with its partitions`() {
+    var machine = settled()
+    take(1, &machine)
+    _ = machine.next(now: 1, isVerified: true, outstanding: 0)
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .judge)
+    let isGivenUp = (machine.drain(isRebuilding: false), machine.outdated())
+    #expect(isGivenUp == (false, true), "the next assignment would complete it")
+    machine.drop()
+    #expect(machine.isIdle && machine.age(now: 25) == 0, "its next owner reads it again")
   }
 
   @Test func `records, lines and bytes are bounded`() {
@@ -167,7 +179,7 @@ import Testing
     #expect(machine.next(now: 0, isVerified: true, outstanding: 0) == .judge)
     machine.takes(now: 9)
     #expect(machine.takenUntil == 5)
-    machine.outdated()
+    _ = machine.outdated()
     machine.takes(now: 9)
     #expect(machine.takenUntil == 9)
   }

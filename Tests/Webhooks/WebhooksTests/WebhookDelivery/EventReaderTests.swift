@@ -53,9 +53,9 @@ import Webhooks
   }
 
   @Test func `a dead token, and its tombstone`() throws {
-    let dead = read(
-      .invalidTokens,
-      #"{"token":"ab","app":"a","environment":"production","invalid_since":1,"reason":"r","at":2}"#)
+    let mark =
+      #"{"token":"ab","app":"a","environment":"production","invalid_since":1,"reason":"r","at":2}"#
+    let dead = read(.invalidTokens, key: "ab:a:production", mark)
     #expect(try dead.events.map(json).map { $0["type"] } == ["token.invalidated"])
     let alive = read(.invalidTokens, key: "ab:a:sandbox", nil)
     let event = try json(try #require(alive.events.first))
@@ -63,12 +63,13 @@ import Webhooks
     #expect(event["data"] == ["token": "ab", "app": "a", "environment": "sandbox"])
     #expect(event["timestamp"] == "2026-11-18T11:06:40.000Z")
     #expect(read(.invalidTokens, key: "?", nil).unreadable == 1)
-    #expect(read(.invalidTokens, "{}").unreadable == 1)
+    #expect(read(.invalidTokens, key: "ab:a:production", "{}").unreadable == 1)
+    #expect(read(.invalidTokens, key: "cd:a:production", mark).unreadable == 1, "of another device")
   }
 
   @Test func `registrations and removals; a tombstone is neither`() throws {
     func types(_ value: String?) throws -> [JSONValue?] {
-      try read(.devices, value).events.map(json).map { $0["type"] }
+      try read(.devices, key: "ab:a:production", value).events.map(json).map { $0["type"] }
     }
     let device = #""token":"ab","app":"a","environment":"production""#
     #expect(try types(#"{\#(device),"registered_at":1}"#) == ["token.registered"])
@@ -76,6 +77,21 @@ import Webhooks
     let none = read(.devices, nil)
     #expect(none.events.isEmpty && none.unreadable == 0)
     #expect(read(.devices, "[1]").unreadable == 1)
+  }
+
+  @Test(arguments: [
+    ("AB:a:production", #""registered_at":1"#), ("ab:A:production", #""registered_at":1"#),
+    ("ab:a:sandbox", #""removed_at":1"#), ("", #""registered_at":1"#),
+    ("ab:a:production", #""registered_at":1,"removed_at":2"#),
+    ("ab:a:production", #""registered_at":1795000000"#),
+    ("ab:a:production", #""registered_at":1795086400001"#),
+  ])
+  func `what feedback makes a dead letter of registers and removes nothing`(
+    key: String, times: String
+  ) {
+    let value = #"{"token":"ab","app":"a","environment":"production",\#(times)}"#
+    let result = read(.devices, key: key, value)
+    #expect(result.events.isEmpty && result.unreadable == 1)
   }
 
   @Test func `filters look at app and reason`() {

@@ -44,6 +44,7 @@ import Webhooks
     (#""secrets":[]"#, "secrets"), (#""secrets":["whsec_c2hvcnQ="]"#, "secrets"),
     (#""events":[]"#, "events"), (#""events":["rejected"]"#, "events"), (#""apps":"a""#, "apps"),
     (#""apps":[1]"#, "apps"), (#""since":-1"#, "since"), (#""since":1.5"#, "since"),
+    (#""since":1795000000"#, "since"),
     (#""max_events":0"#, "max_events"), (#""timeout_ms":1e9"#, "timeout_ms"),
     (#""colour":"red""#, "colour"),
   ])
