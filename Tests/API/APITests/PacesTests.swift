@@ -131,7 +131,7 @@ import Testing
     }
     #expect(try answer("group/a?app=a.b", #"{"rate":"5/s","reason":""}"#) == "400 reason")
     #expect(try answer("group/a?app=a.b", #"{"rate":"5/s","pace":"5/s"}"#) == "400 pace")
-    #expect(try answer("group/a?app=a.b", #"{"rate":"5/s","rate":"6/s"}"#) == "400")
+    #expect(try answer("group/a?app=a.b", #"{"rate":"5/s","rate":"6/s"}"#) == "400 rate")
     #expect(try answer("group/a?app=a.b", "[") == "400")
     #expect(
       try answer("group/a?app=a.b", #"{"rate":"5/s"}"# + String(repeating: " ", count: 1_024))

@@ -120,7 +120,8 @@ struct TraceSubject {
 
   private func isFollowed(_ id: ExactText, _ owner: ExactText?) -> Bool {
     guard owner != nil else { return requestIDs.contains(id) }
-    return requests.contains(Request(id: id, owner: owner))
-      || requests.contains(Request(id: id, owner: nil))
+    let owners = requests.lazy.filter { $0.id == id }.map(\.owner)
+    // What names no app, such as some dead letters, does not make it anybody's where others name one.
+    return owners.contains(owner) || !owners.isEmpty && owners.allSatisfy { $0 == nil }
   }
 }
