@@ -26,6 +26,6 @@ public struct PrefetchLimits: Sendable, Equatable {
 
   /// `fetch.message.max.bytes` of a process that reads this many partitions, 1 or more.
   public static func answerBytes(partitions: Int) -> Int {
-    min(max((6 << 20) / partitions, 32 << 10), 256 << 10)
+    min(max((3 << 20) / partitions, 32 << 10), 256 << 10)
   }
 }

@@ -261,7 +261,7 @@ import Testing
       return configuration.consumerPreferences.map(\.value)
     }
     #expect(limits(1) == ["4000", "32768", "262144"])
-    #expect(limits(28) == ["571", "1170", "224694"])
+    #expect(limits(28) == ["571", "1170", "112347"])
     #expect(limits(1_000) == ["250", "256", "32768"])
     #expect(limits(0) == ["4000", "32768", "262144"])
   }
@@ -271,7 +271,7 @@ import Testing
     configuration.dividePrefetch(among: 28)
     configuration.sharePrefetch(among: 28)
     #expect(
-      configuration.consumerPreferences.suffix(3).map(\.value) == ["32000", "16384", "224694"])
+      configuration.consumerPreferences.suffix(3).map(\.value) == ["32000", "16384", "112347"])
   }
 
   @Test func `the error about an absent broker has its address`() throws {
