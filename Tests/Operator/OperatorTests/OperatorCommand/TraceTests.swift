@@ -75,8 +75,12 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(asking.asks(requestID: "r", owner: hops[4].owner, tokens: []))
     #expect(asking.asks(requestID: "r", owner: nil, tokens: []))
     #expect(!asking.asks(requestID: "r", owner: hops[0].owner, tokens: []))
-    asking.note(hop(.queued, 1, first, request: "r"))
-    #expect(asking.asks(requestID: "r", owner: hops[0].owner, tokens: []))
+    // It is not anybody's because a record says nothing about it.
+    asking.note(hops[3])
+    #expect(!asking.asks(requestID: "r", owner: hops[0].owner, tokens: []))
+    var unowned = TraceSubject(.id(second.exact))
+    unowned.note(hops[3])
+    #expect(unowned.asks(requestID: "r", owner: hops[0].owner, tokens: []))
     // While both wait.
     let waiting = TraceStory.stories(of: [hops[0], hops[4], hops[5]])
     #expect(waiting.map { $0.hops.map(\.at) } == [[10], [90, 91]])
