@@ -61,6 +61,8 @@ final class ScriptedPostgres: Sendable {
           open[accept(listener, nil, nil)] = ArraySlice(scripts.popFirst() ?? [])
         } else if !answer(connection, &open[connection]!, state) {
           open[connection] = nil
+          // A program that another test starts meanwhile may hold it as well.
+          shutdown(connection, Int32(SHUT_RDWR))
           close(connection)
         } else if open[connection]!.isEmpty {
           open[connection] = nil
