@@ -23,6 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("BENCHMARK_BUILD") or ROOT / ".build" / "release")
 TOKEN = "0123456789abcdef" * 4
 BODY_BYTES = 262
+# Status pages on a port of the system's choice: Process.pages().
+PAGES = ("--http", "127.0.0.1:0")
 
 
 class Failure(Exception):
@@ -76,6 +78,20 @@ class Process:
             if (task / "comm").read_text().strip() == name:
                 return int((task / "schedstat").read_text().split()[0]) / 1_000
         raise Failure(f"{self.name} has no thread {name}")
+
+    def address(self, event):
+        """Host and port that it logs as a URL with this event, such as "HTTP API"; waits for it.
+
+        Ports are the system's choice (port 0): one that is found free before may be taken when the process comes.
+        """
+        def found():
+            return re.search(rf" {event} url=\w+://(\S+)", pathlib.Path(self.log.name).read_text(errors="replace"))
+        wait_until(found, self, f'did not log "{event}"', every=0.002)
+        return found()[1]
+
+    def pages(self):
+        """Host and port of its status pages: of a process with `--http 127.0.0.1:0`."""
+        return self.address("status pages")
 
     def counter(self, name):
         """A counter's value in the newest line of counters; 0 if it was never counted."""
@@ -221,12 +237,12 @@ class Rig:
             # A day's invalid tokens in a minute are no wave here.
             "--bad-token-limit", "10000000", *flags)
 
-    def api(self, *flags, port=0):
+    def api(self, *flags):
         """The HTTP API, which takes the key "benchmark"."""
         keys = self.folder / "api-keys.json"
         keys.write_text(json.dumps([{
             "name": "benchmark", "sha256": hashlib.sha256(b"benchmark").hexdigest(), "apps": ["*"]}]))
-        return self.start("martlet-api", *self.services(), "--keys", keys, "--listen", f"127.0.0.1:{port}", *flags)
+        return self.start("martlet-api", *self.services(), "--keys", keys, "--listen", "127.0.0.1:0", *flags)
 
     def webhooks(self, *flags):
         """martlet-webhooks with an endpoint at which nothing listens."""

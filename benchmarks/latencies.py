@@ -3,7 +3,7 @@
 import time
 
 import loads
-from harness import Failure, Rig, free_port, log, wait_until
+from harness import PAGES, Failure, Rig, log, wait_until
 from results import median, quantiles, row
 
 # Of what the pipeline takes, in percent.
@@ -26,8 +26,8 @@ def latency(options):
         rig.simulator("--profile", "fast")
         rig.signer()
         rig.ingest()
-        address = f"127.0.0.1:{free_port()}"
-        sender = rig.sender("--http", address)
+        sender = rig.sender(*PAGES)
+        address = sender.pages()
         rig.load("requests", 2_000, "--rate", 500)
         count = min(options.count, 200_000)
         most = median([

@@ -7,7 +7,7 @@ import re
 import time
 import urllib.request
 
-from harness import Failure, Rig, free_port, log
+from harness import PAGES, Failure, Rig, log
 from results import median, row
 
 # Receipts in a record of `benchmark-tool load`.
@@ -91,9 +91,8 @@ def drain(options, title, kind, start, counter, pending=None):
             rig.load(kind, count, "--unread")
             if kind == "requests":
                 rig.sender()
-            address = f"127.0.0.1:{free_port()}"
-            process = start(rig, "--http", address)
-            rate = drained(process, address, count, counter, pending)
+            process = start(rig, *PAGES)
+            rate = drained(process, process.pages(), count, counter, pending)
             cpu = process.cpu() / count
             resident = process.resident_mib()
             floor = rig.h2load(count)

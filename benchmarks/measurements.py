@@ -26,7 +26,7 @@ import programs
 import campaigns
 import schedules
 import starts
-from harness import BUILD, TOKEN, Failure, Process, Rig, answers, call, free_port, log, wait_until
+from harness import BUILD, PAGES, TOKEN, Failure, Process, Rig, answers, call, free_port, log, wait_until
 from loads import numbers
 from results import median, quantiles, row
 
@@ -576,9 +576,8 @@ def api(options):
         rig.signer()
         rig.ingest()
         rig.sender()
-        port, status = free_port(), f"127.0.0.1:{free_port()}"
-        process = rig.api("--http", status, port=port)
-        wait_until(lambda: answers(f"http://{status}/readyz"), process, "is not ready")
+        process = rig.api(*PAGES)
+        wait_until(lambda: answers(f"http://{process.pages()}/readyz"), process, "is not ready")
         line = json.dumps({
             "app": "com.example.app", "token": TOKEN, "payload": json.loads((rig.folder / "body.json").read_text())})
         headers = {"Authorization": "Bearer benchmark", "Content-Type": "application/x-ndjson"}
@@ -595,7 +594,7 @@ def api(options):
                 raise Failure(f"the API answered {answer.status}: {text[:300]}")
             return text
 
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
+        connection = http.client.HTTPConnection(process.address("HTTP API"), timeout=600)
         times = []
         for _ in range(1_000):
             start = time.perf_counter()

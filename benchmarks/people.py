@@ -4,7 +4,7 @@ import contextlib
 import sqlite3
 import time
 
-from harness import Failure, Rig, answers, free_port, log, wait_until
+from harness import PAGES, Failure, Rig, answers, log, wait_until
 from latencies import ALONE, due_times
 from results import median, quantiles, row
 
@@ -36,9 +36,8 @@ def measured(options, rig, kind, devices, schedule, server=None):
     rig.broker()
     rig.simulator("--profile", "fast")
     rig.signer()
-    address = f"127.0.0.1:{free_port()}"
-    feedback = rig.feedback("--http", address, database=devices)
-    wait_until(lambda: answers(f"http://{address}/readyz"), feedback, "is not ready", seconds=60)
+    feedback = rig.feedback(*PAGES, database=devices)
+    wait_until(lambda: answers(f"http://{feedback.pages()}/readyz"), feedback, "is not ready", seconds=60)
     register(options.count, devices, server)
     rig.ingest()
     rig.sender()

@@ -4,7 +4,7 @@ import json
 import re
 import time
 
-from harness import BUILD, TOKEN, Failure, Rig, call, free_port, log, wait_until
+from harness import BUILD, PAGES, TOKEN, Failure, Rig, call, log, wait_until
 from loads import completed, metrics
 from results import row
 
@@ -17,10 +17,11 @@ def schedule(options):
     """
     with Rig(options) as rig:
         rig.broker()
-        ingest, address = rig.ingest(), f"127.0.0.1:{free_port()}"
+        ingest = rig.ingest()
         process = rig.start(
             "martlet-scheduler", *rig.services(), "--database", rig.folder / "schedule.db",
-            "--http", address)
+            *PAGES)
+        address = process.pages()
         lead = 20 + options.count / 5_000
         first = time.time() + lead
         file = rig.folder / "requests.ndjson"

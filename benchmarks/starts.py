@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import harness
-from harness import ROOT, Failure, Rig, free_port, log
+from harness import PAGES, ROOT, Failure, Rig, log
 from results import median, row
 
 PROGRAMS = [
@@ -100,11 +100,10 @@ def forget(path):
 
 def healthy(rig, begin):
     """Milliseconds until a service's /healthz answers 200, from its start."""
-    address = f"127.0.0.1:{free_port()}"
     started = time.monotonic()
-    process = begin("--http", address)
+    process = begin(*PAGES)
     harness.wait_until(
-        lambda: harness.answers(f"http://{address}/healthz"), process, "is not healthy", every=0.002)
+        lambda: harness.answers(f"http://{process.pages()}/healthz"), process, "is not healthy", every=0.002)
     taken = (time.monotonic() - started) * 1_000
     process.stop()
     rig.processes.remove(process)
