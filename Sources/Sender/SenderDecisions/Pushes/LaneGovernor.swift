@@ -5,7 +5,7 @@
 /// A gateway that is given more than it can do at once answers everything later, the first lane's pushes as well, however
 /// many streams those have left. That shows in the latency of the first lane: while the mean of a look is over the floor,
 /// the lowest mean of the last minutes, by `slow`, or more than 1 % of the answers are 503, the other lanes' streams
-/// halve, the first time as far as the latency says at once. A look while more streams are open than may be judges nothing.
+/// halve; the first time, for latency, they fall as far as it says. A look while more are open than may be judges nothing.
 /// They grow again by 5 % a second, faster while nothing queues, until more than they need. If latency does not follow, it
 /// is not our doing: they have at once what they had before, and what latency is now becomes the floor. Retries have no
 /// limit: they are few.
@@ -117,10 +117,11 @@ public struct LaneGovernor: Sendable {
       halvings = 0
       return set(exactBefore)
     }
-    var next = min(exact, Double(open)) / 2
+    var next = min(exact, Double(open))
     // What is open waits in one line: with so many streams the mean would be under the bound.
-    if isSlow, halvings == 1 { next = min(next, Double(open) * 0.7 * bound / mean) }
-    set(max(Double(Self.lowest), next))
+    let enough = isSlow && halvings == 1 ? next * 0.7 * bound / mean : .infinity
+    if isOverloaded || enough == .infinity { next /= 2 }
+    set(max(Double(Self.lowest), min(next, enough)))
     fellAt = now
   }
 
