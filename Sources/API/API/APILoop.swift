@@ -167,13 +167,12 @@ final class APILoop: StreamHandler {
 
   /// Logs why Kafka will not take a record: its client only hears that it was not acknowledged.
   private func tellRefusal(_ tag: UInt, _ error: KafkaError) {
-    let record = api.producer.refusedRecord(tag)
-    let topic = record.map { api.producer.name(of: $0.topic) } ?? ""
+    let topic = api.producer.refusedRecord(tag).map { api.producer.name(of: $0.topic) } ?? ""
     guard let more = refusals.admit("\(topic) \(error.name)", now: api.now) else { return }
     api.context.log(
       APILog.requestRefused,
       [
-        "error": record.map { api.producer.describe($0, error) } ?? "\(error)",
+        "error": api.producer.describe(refused: tag, error),
         "left_out": more > 0 ? "\(more)" : "",
       ])
   }
