@@ -55,9 +55,7 @@ final class APIFrame {
   ) throws(Problem) {
     let key = try route.key(api, exchange)
     try api.demandTurn(key)
-    if let name = exchange.repeatedArgument {
-      throw .malformed("\(name) is given twice", field: name)
-    }
+    try Arguments.check(exchange, route.arguments)
     try route.right?.demand(key)
     if route.body > 0 {
       try Admission.plainJSON(

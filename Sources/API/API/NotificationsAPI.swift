@@ -31,6 +31,7 @@ final class NotificationsAPI {
       type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"),
       idempotencyKey: exchange.header("Idempotency-Key"))
     try api.demandTurn(key)
+    try Arguments.check(exchange, [])
     try api.demandProducer()
     let limit = key.maxBody ?? api.settings.maxBody
     if body.form == .document, let length = exchange.announcedLength, length > limit {
