@@ -224,7 +224,7 @@ final class APIFrame {
       case .full where request.isBatch: return
       case .full: return end(request, because: .unavailable("Kafka does not take records now"))
       case .refused(let error):
-        api.context.log(APILog.requestRefused, ["error": "\(error)"])
+        api.tellRefusal(error, of: record.topic, "\(error)")
         guard request.isBatch else {
           return end(request, because: .unavailable("Kafka does not take records now"))
         }

@@ -279,7 +279,7 @@ final class NotificationsAPI {
         // Rare, because there was room a moment ago. The client repeats requests without a 202.
         api.counters.add(.unacknowledged)
       case .refused(let error):
-        api.context.log(APILog.requestRefused, ["error": "\(error)"])
+        api.tellRefusal(error, of: api.topics.requests, "\(error)")
         api.counters.add(.unacknowledged)
       }
     }
