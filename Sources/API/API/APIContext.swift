@@ -6,6 +6,7 @@ import HTTPServer
 import Kafka
 import Records
 import ServiceKit
+import Telemetry
 
 /// The state shared by all requests to the API: the keys with their rates, the producer, and the rest of the turn.
 final class APIContext {
@@ -24,6 +25,8 @@ final class APIContext {
   var budget = TurnBudget()
   var turns: UInt64 = 0
   var hasBacklog = false
+  /// What Kafka refuses for good.
+  private var refusals = RepeatedMessages()
   /// The time of this turn, in monotonic milliseconds.
   var now = MonotonicClock.milliseconds()
   var server: StreamServer!
@@ -151,6 +154,22 @@ final class APIContext {
     counters.add(
       response.status < 300
         ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
+  }
+
+  /// Logs why Kafka will not take a record: its client only hears that it was not acknowledged. One line stands for all
+  /// that are alike within half a minute.
+  func tellRefusal(_ error: KafkaError, of topic: KafkaTopic?, _ words: String) {
+    let name = topic.map(producer.name(of:)) ?? ""
+    guard let more = refusals.admit("\(name) \(error.name)", now: now) else { return }
+    context.log(
+      APILog.requestRefused, ["error": words, "left_out": more > 0 ? "\(more)" : ""])
+  }
+
+  /// Logs how many were left out of those that have come no more.
+  func tellEndedRefusals() {
+    for ended in refusals.drainEnded(now: now) {
+      context.log(ServiceKitLog.errorEnded, ["error": ended.text, "left_out": "\(ended.more)"])
+    }
   }
 
   /// Logs who has sent something, at level debug: there may be thousands of lines per second.

@@ -55,9 +55,7 @@ final class APIFrame {
   ) throws(Problem) {
     let key = try route.key(api, exchange)
     try api.demandTurn(key)
-    if let name = exchange.repeatedArgument {
-      throw .malformed("\(name) is given twice", field: name)
-    }
+    try Arguments.check(exchange, route.arguments)
     try route.right?.demand(key)
     if route.body > 0 {
       try Admission.plainJSON(
@@ -226,7 +224,7 @@ final class APIFrame {
       case .full where request.isBatch: return
       case .full: return end(request, because: .unavailable("Kafka does not take records now"))
       case .refused(let error):
-        api.context.log(APILog.requestRefused, ["error": "\(error)"])
+        api.tellRefusal(error, of: record.topic, "\(error)")
         guard request.isBatch else {
           return end(request, because: .unavailable("Kafka does not take records now"))
         }

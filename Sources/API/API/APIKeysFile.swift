@@ -61,8 +61,10 @@ enum APIKeysFile {
     if let unknown = object.members.first(where: { !members.contains($0.key) }) {
       throw Failure("\(place): \(unknown.key) is not a member of a key")
     }
-    guard let name = object["name"]?.string, !name.isEmpty, name.utf8.count <= 64 else {
-      throw Failure("\(place): name: is required, with at most 64 bytes")
+    guard let name = object["name"]?.string, RequestRules.isText(name.utf8.span, most: 64) else {
+      throw Failure(
+        "\(place): name: is required, with at most 64 bytes, without control characters or a blank at an end"
+      )
     }
     guard let digest = object["sha256"]?.string.flatMap(digest) else {
       throw Failure(

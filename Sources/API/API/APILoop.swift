@@ -7,7 +7,6 @@ import HTTPServer
 import Kafka
 import ServiceKit
 import Settings
-import Telemetry
 
 /// The single thread of the HTTP API: receives bodies, hands requests to Kafka, and answers once Kafka has them.
 ///
@@ -27,8 +26,6 @@ final class APILoop: StreamHandler {
   private let queries: QueryWorker?
   private let loop: ServiceLoop
   private var watch: ProducerWatch
-  /// What Kafka refuses for good.
-  private var refusals = RepeatedMessages()
   private var identity: IdentityWatch?
   private var lookAt: UInt64 = 0
   private var tellAt: UInt64 = 0
@@ -153,29 +150,17 @@ final class APILoop: StreamHandler {
   }
 
   private func drainDeliveries() {
-    for ended in refusals.drainEnded(now: api.now) {
-      api.context.log(
-        ServiceKitLog.errorEnded, ["error": ended.text, "left_out": "\(ended.more)"])
-    }
+    api.tellEndedRefusals()
     for delivery in api.producer.drainDeliveries() {
       let isAcknowledged = delivery.errorCode == 0
-      if let error = delivery.refused { tellRefusal(delivery.tag, error) }
+      if let error = delivery.refused {
+        api.tellRefusal(
+          error, of: api.producer.refusedRecord(delivery.tag)?.topic,
+          api.producer.describe(refused: delivery.tag, error))
+      }
       guard !frame.delivered(delivery.tag, isAcknowledged: isAcknowledged) else { continue }
       notifications.delivered(VerdictTag(tag: delivery.tag), isAcknowledged: isAcknowledged)
     }
-  }
-
-  /// Logs why Kafka will not take a record: its client only hears that it was not acknowledged.
-  private func tellRefusal(_ tag: UInt, _ error: KafkaError) {
-    let record = api.producer.refusedRecord(tag)
-    let topic = record.map { api.producer.name(of: $0.topic) } ?? ""
-    guard let more = refusals.admit("\(topic) \(error.name)", now: api.now) else { return }
-    api.context.log(
-      APILog.requestRefused,
-      [
-        "error": record.map { api.producer.describe($0, error) } ?? "\(error)",
-        "left_out": more > 0 ? "\(more)" : "",
-      ])
   }
 
   private func drainAnswers() {

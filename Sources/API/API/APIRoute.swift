@@ -41,6 +41,8 @@ struct APIRoute: Sendable {
   var right: Right?
   /// The most bytes of its JSON body; 0 to ignore a body.
   var body = 0
+  /// The names that its query may have; nil to ignore what else is there.
+  var arguments: [String]?
   var tooLarge: @Sendable (Int) -> Problem = Problem.tooLarge
   var key: @Sendable (APIContext, StreamExchange) throws(Problem) -> APIKey = {
     (api, exchange) throws(Problem) in try api.key(exchange)
@@ -52,9 +54,10 @@ struct APIRoute: Sendable {
   /// - Parameter path: `{name}` stands for a segment, and `{name...}` at the end for the rest; neither is empty.
   init(
     _ method: String, _ path: String, _ needs: Needs = [], right: Right? = nil, body: Int = 0,
-    _ handler: @escaping Handler
+    arguments: [String] = [], _ handler: @escaping Handler
   ) {
     (self.method, self.needs, self.right, self.body) = (method, needs, right, body)
+    self.arguments = arguments
     self.handler = handler
     segments = Self.segments(path)
   }

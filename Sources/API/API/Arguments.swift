@@ -1,10 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
+import HTTPServer
 import Records
 
 /// Reads the arguments of several resources, from the path, the query and the body.
 enum Arguments {
+  /// Checks the names in a query: each is there once, and known.
+  ///
+  /// - Parameter known: nil to ignore all others.
+  static func check(_ exchange: StreamExchange, _ known: [String]?) throws(Problem) {
+    if let name = exchange.repeatedArgument {
+      throw .malformed("\(name) is given twice", field: name)
+    }
+    if let known, let name = exchange.unknownArgument(besides: known) {
+      throw .field(name, "is not an argument of this path")
+    }
+  }
+
   /// A device token, converted to lower case.
   static func token(_ text: String) throws(Problem) -> String {
     do throws(DeviceToken.Problem) {

@@ -18,14 +18,18 @@ enum CampaignsAPI {
   private static let look: UInt64 = 100
 
   private static let changes: APIRoute.Needs = [.database, .kafka]
+  private static let ofOne = ["app", "environment"]
 
   static let routes: [APIRoute] = {
     var start = APIRoute(
       "POST", "/v1/campaigns", changes, right: .campaigns, body: longestBody, Self.start)
     start.tooLarge = { .tooLarge("a campaign has at most \($0) bytes") }
     return [
-      APIRoute("GET", "/v1/campaigns", .database, right: .campaigns, list), start,
-      APIRoute("GET", "/v1/campaigns/{name}", .database, right: .campaigns, read),
+      APIRoute(
+        "GET", "/v1/campaigns", .database, right: .campaigns, arguments: ["limit", "after"], list),
+      start,
+      APIRoute(
+        "GET", "/v1/campaigns/{name}", .database, right: .campaigns, arguments: ofOne, read),
       change("DELETE", "/v1/campaigns/{name}", .cancelled),
       change("POST", "/v1/campaigns/{name}/pause", .paused),
       change("POST", "/v1/campaigns/{name}/resume", .resumed),
@@ -35,7 +39,8 @@ enum CampaignsAPI {
   private static func change(
     _ method: String, _ path: String, _ change: CampaignChange
   ) -> APIRoute {
-    APIRoute(method, path, changes, right: .campaigns) { (request) throws(Problem) in
+    APIRoute(method, path, changes, right: .campaigns, arguments: ofOne) {
+      (request) throws(Problem) in
       let target = try Target(request)
       try demandControls(request)
       return ask(target.prefix) { (known, request) throws(Problem) in

@@ -8,11 +8,15 @@ import Store
 /// `/v1/devices` and `/v1/invalid-tokens`: registrations, removals, and queries about device tokens.
 enum DevicesAPI {
   static let routes = [
-    APIRoute("GET", "/v1/devices/{token}", .database, ask),
+    APIRoute("GET", "/v1/devices/{token}", .database, arguments: ofDevice, ask),
     APIRoute("PUT", "/v1/devices/{token}", .kafka, body: 4_096, register),
-    APIRoute("DELETE", "/v1/devices/{token}", .kafka, remove),
-    APIRoute("GET", "/v1/invalid-tokens", .database, listInvalid),
+    APIRoute("DELETE", "/v1/devices/{token}", .kafka, arguments: ofDevice, remove),
+    APIRoute(
+      "GET", "/v1/invalid-tokens", .database,
+      arguments: ["app", "environment", "since", "cursor", "limit"], listInvalid),
   ]
+
+  private static let ofDevice = ["app", "environment"]
 
   private static func ask(_ request: APIRequest) throws(Problem) -> APIAction {
     let identity = try device(request)

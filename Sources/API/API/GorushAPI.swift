@@ -12,6 +12,8 @@ enum GorushAPI {
     var push = APIRoute("POST", "/api/push", [.kafka, .batch], Self.push)
     push.key = { (api, exchange) throws(Problem) in try key(api, exchange) }
     push.refusal = refusal
+    // gorush ignores them.
+    push.arguments = nil
     return [push]
   }()
 

@@ -31,6 +31,7 @@ final class NotificationsAPI {
       type: exchange.header("Content-Type"), encoding: exchange.header("Content-Encoding"),
       idempotencyKey: exchange.header("Idempotency-Key"))
     try api.demandTurn(key)
+    try Arguments.check(exchange, [])
     try api.demandProducer()
     let limit = key.maxBody ?? api.settings.maxBody
     if body.form == .document, let length = exchange.announcedLength, length > limit {
@@ -278,7 +279,7 @@ final class NotificationsAPI {
         // Rare, because there was room a moment ago. The client repeats requests without a 202.
         api.counters.add(.unacknowledged)
       case .refused(let error):
-        api.context.log(APILog.requestRefused, ["error": "\(error)"])
+        api.tellRefusal(error, of: api.topics.requests, "\(error)")
         api.counters.add(.unacknowledged)
       }
     }

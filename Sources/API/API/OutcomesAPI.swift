@@ -12,8 +12,9 @@ import Telemetry
 enum OutcomesAPI {
   static let routes = [
     // An id may contain a slash.
-    APIRoute("GET", "/v1/notifications/{id...}", .database, ask),
-    APIRoute("DELETE", "/v1/notifications/{id...}", .kafka, cancel),
+    APIRoute("GET", "/v1/notifications/{id...}", .database, arguments: ["app"], ask),
+    APIRoute(
+      "DELETE", "/v1/notifications/{id...}", .kafka, arguments: ["app", "environment"], cancel),
   ]
 
   /// The most outcomes in an answer; a request has at most 1,000 tokens.

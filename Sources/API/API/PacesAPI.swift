@@ -15,13 +15,18 @@ enum PacesAPI {
     + PaceSubject.Kind.allCases.flatMap { kind in
       // A group may contain a slash.
       let path = "/v1/paces/\(kind.rawValue)/{name...}"
+      // Which of them a kind has is checked with the subject.
+      let arguments = ["app", "environment", "push_type"]
       return [
-        APIRoute("GET", path, right: .paces) { (request) throws(Problem) in try read(kind, request)
+        APIRoute("GET", path, right: .paces, arguments: arguments) { (request) throws(Problem) in
+          try read(kind, request)
         },
-        APIRoute("PUT", path, .kafka, right: .paces, body: 1_024) { (request) throws(Problem) in
+        APIRoute("PUT", path, .kafka, right: .paces, body: 1_024, arguments: arguments) {
+          (request) throws(Problem) in
           try set(kind, request)
         },
-        APIRoute("DELETE", path, .kafka, right: .paces) { (request) throws(Problem) in
+        APIRoute("DELETE", path, .kafka, right: .paces, arguments: arguments) {
+          (request) throws(Problem) in
           try clear(kind, request)
         },
       ]

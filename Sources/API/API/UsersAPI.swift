@@ -10,8 +10,8 @@ import Store
 /// `/v1/users`: the devices of a user, and their erasure.
 enum UsersAPI {
   static let routes = [
-    APIRoute("GET", "/v1/users/{user...}", .database, list),
-    APIRoute("DELETE", "/v1/users/{user...}", .database, forget),
+    APIRoute("GET", "/v1/users/{user...}", .database, arguments: ["app"], list),
+    APIRoute("DELETE", "/v1/users/{user...}", .database, arguments: ["app"], forget),
   ]
 
   private static let limit = 1_000

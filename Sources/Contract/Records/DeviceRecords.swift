@@ -273,15 +273,21 @@ public struct InvalidTokenRecord: Equatable, Sendable {
 
   /// Reads a record in the form of `write`, for this device; nil for any other.
   init?(of device: DeviceKey, written bytes: UnsafeRawBufferPointer) {
-    var record = WrittenRecord(bytes)
-    guard let written = record.device(), written.isDevice(device),
-      record.takes(#"","invalid_since":"#), let since = record.time(),
-      record.takes(#","reason":""#), let reason = record.text(), record.takes(#"","at":"#),
-      let at = record.time(), record.takes(#","alive_from":"#), let aliveFrom = record.time(),
-      record.takes("}"), record.isAtEnd
-    else { return nil }
+    guard let written = WrittenInvalidToken(bytes), written.device.isDevice(device) else {
+      return nil
+    }
     self.init(
-      device: device, invalidSince: since, reason: reason.asciiText, at: at, aliveFrom: aliveFrom)
+      device: device, invalidSince: written.since, reason: written.reason.asciiText, at: written.at,
+      aliveFrom: written.aliveFrom)
+  }
+
+  /// True if a value is a record of the device with this key. Costs no allocation for one that `write` has made.
+  public static func isOne(
+    _ value: UnsafeRawBufferPointer, of key: UnsafeRawBufferPointer, parser: JSONParser
+  ) -> Bool {
+    if let written = WrittenInvalidToken(value), written.device.isKey(key) { return true }
+    guard let device = DeviceKey(key: key) else { return false }
+    return (try? Self(value, parser: parser))?.device == device
   }
 
   public var key: [UInt8] { device.bytes }
@@ -300,5 +306,26 @@ public struct InvalidTokenRecord: Equatable, Sendable {
     buffer.append(#","at":"#, at)
     buffer.append(#","alive_from":"#, aliveFrom)
     buffer.append("}")
+  }
+}
+
+/// A record of an invalid token in the form of `InvalidTokenRecord.write`.
+private struct WrittenInvalidToken {
+  let device: WrittenDevice
+  let since: Int64
+  let reason: UnsafeRawBufferPointer
+  let at: Int64
+  let aliveFrom: Int64
+
+  /// Nil for any other form.
+  init?(_ bytes: UnsafeRawBufferPointer) {
+    var record = WrittenRecord(bytes)
+    guard let device = record.device(), record.takes(#"","invalid_since":"#),
+      let since = record.time(), record.takes(#","reason":""#), let reason = record.text(),
+      record.takes(#"","at":"#), let at = record.time(), record.takes(#","alive_from":"#),
+      let aliveFrom = record.time(), record.takes("}"), record.isAtEnd
+    else { return nil }
+    (self.device, self.since, self.reason) = (device, since, reason)
+    (self.at, self.aliveFrom) = (at, aliveFrom)
   }
 }

@@ -146,6 +146,19 @@ struct WrittenDevice {
     return DeviceKey(text: text, tokenBytes: token.count, environment: environment)
   }
 
+  /// True if this is the device's key.
+  func isKey(_ key: UnsafeRawBufferPointer) -> Bool {
+    let name = environment.name
+    guard let start = key.baseAddress,
+      key.count == token.count + app.count + name.utf8CodeUnitCount + 2
+    else { return false }
+    let rest = start + token.count + 1
+    return memcmp(start, token.baseAddress!, token.count) == 0
+      && key[token.count] == UInt8(ascii: ":") && memcmp(rest, app.baseAddress!, app.count) == 0
+      && key[token.count + 1 + app.count] == UInt8(ascii: ":")
+      && memcmp(rest + app.count + 1, name.utf8Start, name.utf8CodeUnitCount) == 0
+  }
+
   func isDevice(_ device: DeviceKey) -> Bool {
     guard device.environment == environment, device.tokenBytes == token.count,
       device.appBytes.count == app.count

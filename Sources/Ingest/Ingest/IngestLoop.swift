@@ -124,6 +124,7 @@ final class IngestLoop {
     output.endTurn(now: now, isBusy: state == .busy)
     noteBacklog(now)
     counters.set(.invalidTokens, invalidTokens.count)
+    counters.set(.tokensIgnored, invalidTokens.ignored)
     switch state {
     case .busy: return 0
     case .idle: return output.receipts.isEmpty ? Self.turnMilliseconds : 1

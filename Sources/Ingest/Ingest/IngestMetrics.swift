@@ -6,7 +6,8 @@ public import Telemetry
 public enum IngestMetrics: Int, MetricTable {
   case requests, notifications, suppressed, badTokens, badRequests, tooLarge, unusualTokens
   case ineffectivePayloads, payloadWarnings, invalidTraceParents, scheduled, handedBack, blocked
-  case inFlight, backlogMilliseconds, invalidTokens, tokensWithoutRoom, partitionsAssigned
+  case inFlight, backlogMilliseconds, invalidTokens, tokensWithoutRoom, tokensIgnored
+  case partitionsAssigned
 
   public var row: MetricRow {
     switch self {
@@ -38,11 +39,11 @@ public enum IngestMetrics: Int, MetricTable {
         "martlet_ingest_payload_warnings_total", .counter, labels: ["app", "rule"],
         bound: "\(PayloadWarningCounts.namedApps + 1) apps × \(PayloadRule.allCases.count) rules",
         "Requests whose payload has a mistake that devices ignore, by app and rule: the first"
-          + " \(PayloadWarningCounts.namedApps) apps with one, and other for all the others.")
+          + " \(PayloadWarningCounts.namedApps) apps with one, and other for the rest.")
     case .invalidTraceParents:
       .counter(
         "martlet_ingest_invalid_traceparents_total",
-        "Requests whose traceparent header is not one of version 00; it was dropped, and the request went on."
+        "Requests whose traceparent header is not one of version 00; it was dropped."
       )
     case .scheduled:
       .counter(
@@ -70,6 +71,10 @@ public enum IngestMetrics: Int, MetricTable {
         "martlet_ingest_invalid_tokens_without_room_total",
         event: IngestLog.tokensWithoutRoom,
         "Invalid or removed device tokens beyond --max-invalid-tokens: pushes to them are sent.")
+    case .tokensIgnored:
+      .counter(
+        "martlet_ingest_invalid_token_records_ignored_total",
+        "Records of push.invalid-tokens that are none.")
     case .partitionsAssigned:
       .gauge(
         "martlet_ingest_partitions_assigned", "Partitions that the group has given to this process."

@@ -14,6 +14,9 @@ final class InvalidTokens {
   private let hash = KeyHash.random()
   private var keys: KeySet
   private var released = ReleasedDevices()
+  private let parser = JSONParser()
+  /// The number of records that were ignored: they have a value, and it is none of this topic's.
+  private(set) var ignored = 0
   private var key = ByteBuffer(capacity: 1_024)
   /// `:<app>:<environment>` of the request at hand; empty until it is asked for.
   private var suffix = ByteBuffer(capacity: 512)
@@ -40,8 +43,10 @@ final class InvalidTokens {
         if record.value.baseAddress == nil {
           keys.remove(hashed)
           if let header { note(hashed, header, record.timestamp) }
-        } else {
+        } else if InvalidTokenRecord.isOne(record.value, of: record.key, parser: parser) {
           keys.insert(hashed, isMarked: header != nil)
+        } else {
+          ignored += 1
         }
       })
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EventLoop
 import Records
 import ServiceKit
@@ -61,8 +62,9 @@ enum KeysAPICommand: Command {
 
     mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       name = values.operands[0]
-      guard !name.isEmpty, name.utf8.count <= 64 else {
-        throw SettingErrors(nil, "the NAME has not 1 to 64 bytes")
+      guard RequestRules.isText(name.utf8.span, most: 64) else {
+        throw SettingErrors(
+          nil, "the NAME is not 1 to 64 bytes without control characters or a blank at an end")
       }
     }
   }

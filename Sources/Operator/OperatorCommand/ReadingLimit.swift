@@ -26,10 +26,3 @@ struct ReadingLimit {
     }
   }
 }
-
-extension KafkaError {
-  /// Why a topic is not read, if this user may not; nil for any other error.
-  func refusal(toRead topic: String) -> String? {
-    isOfAuthorization ? "this user may not read topic \(topic): needs Read on it (\(name))" : nil
-  }
-}

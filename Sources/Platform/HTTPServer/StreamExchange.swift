@@ -42,6 +42,11 @@ public final class StreamExchange {
   /// An argument that the query has twice.
   public var repeatedArgument: String? { head.target.repeatedName }
 
+  /// An argument of the query that is none of these.
+  public func unknownArgument(besides known: [String]) -> String? {
+    head.target.unknownName(besides: known)
+  }
+
   /// Bytes of the body as its head announces them; nil for a body in chunks.
   public var announcedLength: Int? {
     if case .length(let count) = head.framing { count } else { nil }

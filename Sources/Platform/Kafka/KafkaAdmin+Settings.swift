@@ -115,8 +115,9 @@ extension KafkaAdmin {
   /// The current number of members of a group; nil if the cluster does not report it.
   public func memberCount(of group: String, timeoutMilliseconds: Int32) -> Int? {
     var list: UnsafePointer<rd_kafka_group_list>?
-    let code = rd_kafka_list_groups(handle, group, &list, timeoutMilliseconds)
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let list else { return nil }
+    // There is a list also if another broker than the group's did not answer in time (`_PARTIAL`).
+    _ = rd_kafka_list_groups(handle, group, &list, timeoutMilliseconds)
+    guard let list else { return nil }
     defer { rd_kafka_group_list_destroy(list) }
     guard list.pointee.group_cnt == 1,
       list.pointee.groups[0].err == RD_KAFKA_RESP_ERR_NO_ERROR

@@ -97,6 +97,11 @@ extension KafkaError {
       || code == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED.rawValue
   }
 
+  /// Why a topic is not read, if this user may not; nil for any other error.
+  public func refusal(toRead topic: String) -> String? {
+    isOfAuthorization ? "this user may not read topic \(topic): needs Read on it (\(name))" : nil
+  }
+
   public var isOfGroupAuthorization: Bool {
     code == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED.rawValue
   }

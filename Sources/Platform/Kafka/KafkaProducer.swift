@@ -149,6 +149,11 @@ public final class KafkaProducer {
       "topic \(name(of: record.topic)) does not take a record of \(record.size) bytes: \(error)\(remedy)"
   }
 
+  /// The same for a `Delivery` that is `refused`; after the next `drainDeliveries`, the error alone.
+  public func describe(refused tag: UInt, _ error: KafkaError) -> String {
+    refusedRecord(tag).map { describe($0, error) } ?? "\(error)"
+  }
+
   /// Produces a record; copies the bytes.
   ///
   /// - Parameters:

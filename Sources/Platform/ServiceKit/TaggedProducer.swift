@@ -114,9 +114,7 @@ public final class TaggedProducer<Tag> {
       tags[Int(delivery.tag)] = nil
       free.append(delivery.tag)
       let refused = delivery.refused
-      let problem = refused.map { error in
-        producer.refusedRecord(delivery.tag).map { producer.describe($0, error) } ?? "\(error)"
-      }
+      let problem = refused.map { producer.describe(refused: delivery.tag, $0) }
       answers.append(
         Answer(
           tag: tag, offset: delivery.offset, partition: delivery.partition, refused: refused,

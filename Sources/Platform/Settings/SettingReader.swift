@@ -31,12 +31,22 @@ extension SettingTable {
 
   /// Whether the variable is a setting, or a Kafka property.
   public func knows(variable: String, isKafkaProperty: (String) -> Bool) -> Bool {
-    if index(environment: variable) != nil { return true }
-    guard takesKafkaProperties, let name = KafkaProperties.name(environment: variable) else {
-      return false
-    }
-    return isKafkaProperty(KafkaProperties.property(of: name))
+    place(of: variable, isKafkaProperty) != nil
   }
+
+  fileprivate func place(of variable: String, _ isKafkaProperty: (String) -> Bool) -> Place? {
+    if let index = index(environment: variable) { return .setting(index) }
+    guard takesKafkaProperties, let name = KafkaProperties.name(environment: variable),
+      isKafkaProperty(KafkaProperties.property(of: name))
+    else { return nil }
+    return .kafkaProperty(name)
+  }
+}
+
+/// What a variable sets.
+private enum Place {
+  case setting(Int)
+  case kafkaProperty(String)
 }
 
 /// The state of one read: the values so far, and what was wrong.
@@ -70,13 +80,11 @@ private struct SettingReading {
     guard variable.hasPrefix(Setting.environmentPrefix), variable != "MARTLET_CONFIG",
       !variable.hasPrefix("MARTLET_TEST_")
     else { return }
-    if let index = table.index(environment: variable) {
-      texts[index] = (value, .environment(variable))
-    } else if table.takesKafkaProperties, let name = KafkaProperties.name(environment: variable),
-      isKafkaProperty(KafkaProperties.property(of: name))
-    {
-      kafka.set(name, value, .environment(variable))
-    } else if !isOfOthers(variable) {
+    switch table.place(of: variable, isKafkaProperty) {
+    case .setting(let index): texts[index] = (value, .environment(variable))
+    case .kafkaProperty(let name): kafka.set(name, value, .environment(variable))
+    case nil where isOfOthers(variable): break
+    case nil:
       let names = table.settings.map(\.environmentName)
       let near = Suggestion.phrase(for: variable, among: names)
       warnings.append(

@@ -47,6 +47,8 @@ final class CampaignReceipts: Sendable {
   private let messages = Mailbox<Message>(wakeup: Wakeup())
   private let tallies = Mutex<Tallies>([:])
   private let hasEnded = Atomic(false)
+  /// The number of records that were removed before they could be read: what they say is in no count.
+  let missed = Atomic(0)
 
   private init() {}
 
@@ -163,8 +165,9 @@ final class CampaignReceipts: Sendable {
         return
       }
       var tallies = shared.current
+      var missed = 0
       if let open = past {
-        open.reading.poll(into: &batch, timeoutMilliseconds: 0) { record in
+        missed += open.reading.poll(into: &batch, timeoutMilliseconds: 0) { record in
           CampaignReceipts.count(record, open.campaigns, &tallies, &counted)
         }
         if open.reading.isDone {
@@ -173,10 +176,16 @@ final class CampaignReceipts: Sendable {
         }
       }
       // While the past is being read, do not wait for new receipts.
-      reading?.poll(into: &batch, timeoutMilliseconds: past == nil ? 100 : 10) { record in
-        CampaignReceipts.count(record, present, &tallies, &counted)
+      let pause: Int32 = past == nil ? 100 : 10
+      if let reading {
+        missed += reading.poll(into: &batch, timeoutMilliseconds: pause) { record in
+          CampaignReceipts.count(record, present, &tallies, &counted)
+        }
       }
       shared.tallies.withLock { $0 = tallies }
+      guard missed > 0 else { return }
+      shared.missed.add(missed, ordering: .relaxed)
+      log(SchedulerLog.receiptsMissed, ["records": "\(missed)"])
     }
 
     /// Opens what is missing: the reading from the first campaign's time on, that of partitions that were added, then the
@@ -281,10 +290,12 @@ private final class ReceiptReading {
   }
 
   /// - Parameter body: receives the value of each record in the reading.
+  /// - Returns: how many records were removed before they could be read.
   func poll(
     into batch: inout KafkaBatch, timeoutMilliseconds: Int32,
     _ body: (UnsafeRawBufferPointer) -> Void
-  ) {
+  ) -> Int {
+    let before = tail.missed
     _ = tail.poll(into: &batch, timeoutMilliseconds: timeoutMilliseconds)
     defer { batch.release() }
     for index in 0..<batch.count {
@@ -294,6 +305,7 @@ private final class ReceiptReading {
       if let ends, record.offset >= ends[record.partition] ?? 0 { continue }
       body(record.value)
     }
+    return tail.missed - before
   }
 
   func close() { tail.close() }

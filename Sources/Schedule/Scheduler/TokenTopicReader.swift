@@ -268,10 +268,11 @@ private final class TokenStretch {
         return nil
       }
       guard !isStopping(), now < heardAt + Self.patience else {
-        let error = reader.lastError.map { ": \($0)" } ?? ""
-        let remedy = reader.lastError?.isOfAuthorization == true ? "; needs Read on it" : ""
+        let error = reader.lastError
         throw .invalid(
-          "nothing came from topic \(topic) within \(Self.patience / 1_000)s\(error)\(remedy)")
+          error?.refusal(toRead: topic)
+            ?? "nothing came from topic \(topic) within \(Self.patience / 1_000)s"
+            + (error.map { ": \($0)" } ?? ""))
       }
       if now >= deadline { return .late }
     }

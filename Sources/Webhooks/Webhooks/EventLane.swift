@@ -21,8 +21,13 @@ struct EventLane: Sendable {
   private var phase = Phase.gathering
   /// The number of events in the batch, at the front; 0 without one.
   private var count = 0
-  /// The most events in a batch; lowered after a batch was too large.
-  private var mostEvents: Int
+  /// The most bytes in a batch: half of one that was too large, and then nearer to that with each that is accepted.
+  private var mostBytes: Int
+  /// What later batches stay below: the bytes of the last one that was too large, and a quarter more after so many
+  /// others, as the endpoint may take more by then; nil without one.
+  private var tooLarge: Int?
+  private var othersSince = 0
+  private static let othersBeforeMore = 64
   private(set) var attempts = 0
   private var firstTriedAt: UInt64?
   private var backoff = RetrySchedule.backoff
@@ -30,7 +35,7 @@ struct EventLane: Sendable {
 
   init(_ limits: BatchLimits) {
     self.limits = limits
-    mostEvents = limits.events
+    mostBytes = limits.bytes
   }
 
   var isBusy: Bool { phase == .sending || phase == .burying }
@@ -54,13 +59,13 @@ struct EventLane: Sendable {
     guard phase == .gathering, let first = takenAt.first else { return false }
     var size = 0
     var count = 0
-    while count < events.count, count < mostEvents,
-      count == 0 || size + events[count].text.count <= limits.bytes
+    while count < events.count, count < limits.events,
+      count == 0 || size + events[count].text.count <= mostBytes
     {
       size += events[count].text.count
       count += 1
     }
-    let isComplete = count < events.count || count == mostEvents || size >= limits.bytes
+    let isComplete = count < events.count || count == limits.events || size >= mostBytes
     guard isComplete || isFull || now >= first + limits.linger else { return false }
     self.count = count
     phase = .waiting
@@ -99,9 +104,21 @@ struct EventLane: Sendable {
   /// - Returns: false for a single event.
   mutating func split() -> Bool {
     guard count > 1 else { return false }
-    mostEvents = count / 2
+    let size = batchBytes
+    (tooLarge, othersSince, mostBytes) = (size, 0, size / 2)
     restart()
     return true
+  }
+
+  private var batchBytes: Int { batch.reduce(0) { $0 + $1.text.count } }
+
+  private mutating func grow() {
+    guard var bound = tooLarge else { return }
+    othersSince += 1
+    if othersSince.isMultiple(of: Self.othersBeforeMore) { bound += bound / 4 + 1 }
+    let isFree = bound > limits.bytes
+    tooLarge = isFree ? nil : bound
+    mostBytes = isFree ? limits.bytes : (mostBytes + bound) / 2
   }
 
   /// The endpoint has recovered: a batch that failed only because of the outage need not wait.
@@ -118,10 +135,10 @@ struct EventLane: Sendable {
     where index + 1 == events.count || events[index + 1].offset != events[index].offset {
       offsets.append(events[index].offset)
     }
-    bytes -= batch.reduce(0) { $0 + $1.text.count }
+    bytes -= batchBytes
     events.removeFirst(count)
     takenAt.removeFirst(count)
-    mostEvents = min(limits.events, mostEvents * 2)
+    grow()
     backoff.succeeded()
     notBefore = 0
     restart()

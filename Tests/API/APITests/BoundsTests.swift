@@ -234,6 +234,19 @@ private let lines = "application/x-ndjson"
     #expect(error?.description == #"f: key 2: "shop" and "all" have the same sha256"#)
   }
 
+  /// It is in the headers of records, on `/metrics` and in answers of other commands.
+  @Test(arguments: ["", "a\\nb", "\\u007f", "\\u0085", " a", "a "])
+  func `a name with a control character, and a blank at an end of it, are refused`(name: String)
+    throws
+  {
+    let digest = APIFixture.digest("k")
+    let error = #expect(throws: APIKeysFile.Failure.self) {
+      try APIKeysFile.parse(
+        Array(#"[{"name":"\#(name)","sha256":"\#(digest)","apps":["*"]}]"#.utf8), "f")
+    }
+    #expect(error?.description.hasPrefix("f: key 1: name: ") == true)
+  }
+
   @Test func `an entry that says a thing twice is refused, with it named`() throws {
     let error = #expect(throws: APIKeysFile.Failure.self) {
       try APIKeysFile.parse(

@@ -99,6 +99,24 @@ private let lower = token.lowercased()
     }
   }
 
+  /// A mistyped one would be answered for production, or for all apps.
+  @Test func `an argument that a path does not have is refused by its name`() throws {
+    let fixture = try APIFixture()
+    for (method, path) in [
+      ("PUT", "devices/\(token)?"), ("GET", "devices/\(token)?app=a.b&"),
+      ("DELETE", "devices/\(token)?app=a.b&"), ("GET", "invalid-tokens?app=a.b&"),
+      ("GET", "users/ann?"), ("DELETE", "users/ann?app=a.b&"), ("GET", "notifications/a?"),
+      ("DELETE", "notifications/a?app=a.b&"), ("POST", "notifications?"), ("GET", "paces?"),
+      ("PUT", "paces/app/a.b?"), ("POST", "campaigns?"), ("GET", "campaigns?limit=5&"),
+      ("POST", "campaigns/a/pause?app=a.b&"),
+    ] {
+      let body = ["PUT", "POST"].contains(method) ? #"{"app":"a.b"}"# : nil
+      let answer = try fixture.send(method, path + "enviroment=sandbox", body, key: "operator")
+      #expect(answer.status == 400, "\(method) \(path)")
+      #expect(answer.text.contains(#""field":"enviroment""#), "\(answer.text)")
+    }
+  }
+
   @Test func `a body that says a thing twice is told so, and what is no object another thing`()
     throws
   {

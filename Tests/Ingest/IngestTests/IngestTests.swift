@@ -139,6 +139,24 @@ import Testing
     #expect(ingest.counter("suppressed") == 1)
   }
 
+  @Test func `a value that is no record of its device suppresses nothing, and is counted`() throws {
+    let fixture = try IngestFixture()
+    let device = DeviceKey(
+      token: IngestFixture.token, app: "com.example.app", environment: .production)
+    let other = DeviceKey(token: device.token, app: "com.example.b", environment: .production)
+    let record = InvalidTokenRecord(device: other, invalidSince: 1, reason: "Unregistered", at: 2)
+    for value in ["{}", "hello", String(decoding: record.value, as: UTF8.self)] {
+      try fixture.produce(fixture.names.invalidTokens, key: device.description, value)
+    }
+    try fixture.produce(fixture.names.requests, IngestFixture.request(#","id":"one""#))
+    let ingest = try fixture.start()
+    let records = try fixture.read(fixture.names.notifications(.first), count: 1)
+    #expect(records.map(\.key) == [IngestFixture.token])
+    #expect(eventually { ingest.counter("tokens_ignored") == 3 })
+    #expect(ingest.stop() == nil)
+    #expect(ingest.counter("invalid_tokens") == 0)
+  }
+
   @Test func `receipts, too, wait once as many bytes as may are under way`() throws {
     let fixture = try IngestFixture()
     let device = DeviceKey(

@@ -337,4 +337,20 @@ import Testing
     kept.destroy()
     member.close()
   }
+
+  @Test func `the members of a group are counted though another broker is silent`() throws {
+    KafkaLog.silence()
+    let broker = try EmbeddedBroker([.init("things", partitions: 1)], brokers: 2)
+    broker.setRoundTrip(milliseconds: 600_000, broker: 2)
+    let configuration = KafkaConfiguration(bootstrap: broker.bootstrap, clientID: "martlet-test")
+    let consumer = try KafkaGroupConsumer(
+      configuration, group: "readers", topics: ["things"], wakeup: nil)
+    defer { consumer.close() }
+    let admin = try KafkaAdmin(configuration)
+    defer { admin.close() }
+    try expectEventually {
+      if case .assigned = consumer.nextEvent() { try consumer.assign([]) }
+      return admin.memberCount(of: "readers", timeoutMilliseconds: 1_000) == 1
+    }
+  }
 }

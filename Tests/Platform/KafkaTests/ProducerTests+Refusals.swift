@@ -190,8 +190,12 @@ extension ProducerTests {
     let record = try #require(producer.refusedRecord(7))
     #expect(record.key == Array("key".utf8) && record.value == Array("value".utf8))
     #expect(record.headers == headers && record.topic == topic)
+    let error = try #require(deliveries[0].refused)
+    let words = producer.describe(refused: 7, error)
+    #expect(words.hasPrefix("topic \(fixture.name("things")) does not take a record of 8 bytes: "))
     deliveries += producer.drainDeliveries()
     #expect(producer.refusedRecord(7) == nil)
+    #expect(producer.describe(refused: 7, error) == "\(error)")
   }
 
   /// A later record with its tag would be told of with its content.

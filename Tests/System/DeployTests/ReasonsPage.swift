@@ -80,7 +80,6 @@ extension CredentialAction {
     case .none: nil
     case .refresh: "a new provider token is requested"
     case .freeze: "the credential pauses, with one probe; no new provider token for 20 min"
-    case .refreshIfOld: "a new provider token is requested if this one is old"
     case .stop: "the app's circuit breaker opens"
     }
   }

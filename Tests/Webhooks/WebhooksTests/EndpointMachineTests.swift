@@ -275,7 +275,35 @@ import Testing
     #expect(batch.offsets == 0...0)
     #expect(bench.answer(200) == [0])
     bench.pass(1_000)
-    #expect(bench.send()?.batch.offsets == 1...2)
+    // Two were too large.
+    #expect(bench.send()?.batch.offsets == 1...1)
+  }
+
+  /// What a proxy in front of the endpoint takes, such as nginx with its `client_max_body_size`, may be raised.
+  @Test func `of an endpoint that takes less than a batch few requests are too large`() {
+    var limits = BatchLimits()
+    limits.events = 20
+    var bench = Bench(limits: limits)
+    for offset in 0..<10_000 as Range<Int64> { bench.add(offset) }
+    bench.pass(1_000)
+    var done: [Int64] = []
+    func send(limit: Int, _ requests: Int) -> (tooLarge: Int, longest: Int) {
+      var (tooLarge, longest) = (0, 0)
+      for _ in 0..<requests {
+        guard let batch = bench.send()?.batch else { break }
+        let isTaken = batch.body.count <= limit
+        done += bench.answer(isTaken ? 200 : 413)
+        tooLarge += isTaken ? 0 : 1
+        longest = max(longest, isTaken ? batch.body.count : 0)
+      }
+      return (tooLarge, longest)
+    }
+    let (first, longest) = send(limit: 1_500, 300)
+    #expect(first < 30 && longest > 1_200, "\(first) of 300, \(longest)")
+    let (later, _) = send(limit: 100_000, 300)
+    #expect(later == 0)
+    #expect(bench.send()?.batch.count == 20, "it takes more now")
+    #expect(done == Array(0..<Int64(done.count)))
   }
 
   // MARK: The end

@@ -207,7 +207,7 @@ extension ReasonRule {
       .retryLater(.throttled)),
     .init(
       .internalServerError, "InternalServerError", 500, [.device, .broadcast], .later,
-      connection: .closeIfRepeated, credential: .refreshIfOld),
+      connection: .closeIfRepeated),
     .init(.serviceUnavailable, "ServiceUnavailable", 503, [.device, .broadcast], .later),
     // Apple's page on broadcasts writes it with a space.
     .init(.serviceUnavailableSpaced, "Service Unavailable", 503, .broadcast, .later),

@@ -54,8 +54,6 @@ public enum CredentialAction: UInt8, Equatable, Sendable {
   /// Mint no token for 20 minutes; hold the waiting pushes, and test with one push at a time when APNs accepts the
   /// current token again.
   case freeze
-  /// Replace the token first if it is 55 minutes old or more.
-  case refreshIfOld
   /// Stop using it for this app, and for all apps if no other app is served, until it has been corrected.
   case stop
 }

@@ -35,6 +35,11 @@ public struct RequestTarget: Equatable, Sendable {
     return query.first { !seen.insert($0.name).inserted }?.name
   }
 
+  /// A name in the query that is none of these.
+  public func unknownName(besides known: [String]) -> String? {
+    query.first { !known.contains($0.name) }?.name
+  }
+
   private static func decode(
     _ text: Substring, plusIsBlank: Bool
   ) throws(RequestProblem) -> String {

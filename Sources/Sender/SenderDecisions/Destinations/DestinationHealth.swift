@@ -137,8 +137,7 @@ public struct DestinationHealth: Sendable {
     case .refresh: hasToken && asksForToken(now: now)
     // Only the signer can tell whether the token is the one that it has signed.
     case .stop: hasToken && !reaction.isOfAddress && asksForToken(now: now)
-    // None that old is sent, and its successor was asked for before (`ProviderTokenWatch`).
-    case .none, .freeze, .refreshIfOld: false
+    case .none, .freeze: false
     }
   }
 
@@ -246,7 +245,7 @@ public struct DestinationHealth: Sendable {
     case .refresh where place.hasNewestToken:
       refuse(.credential, &reaction, now: now, random: random)
     case .refresh: break
-    case .none, .refreshIfOld:
+    case .none:
       reaction.isServed = isAboutPushAlone(answer, now: now, random: random)
       // Whoever answers there has never answered as APNs does.
       if response.isForeign, !place.hasAccepted { reaction.connection = .close }

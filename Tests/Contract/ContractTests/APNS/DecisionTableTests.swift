@@ -147,7 +147,7 @@ import Testing
     (.topicDisallowed, .rejected(aboutToken: false), .keep, .none),
     (.tooManyProviderTokenUpdates, .retryElsewhere, .drain, .freeze),
     (.tooManyRequests, .retryLater(.throttled), .keep, .none),
-    (.internalServerError, .retryLater(.fault), .closeIfRepeated, .refreshIfOld),
+    (.internalServerError, .retryLater(.fault), .closeIfRepeated, .none),
     (.serviceUnavailable, .retryLater(.fault), .keep, .none),
   ])
   func `the decision table decides about notification, connection and credential`(

@@ -79,6 +79,19 @@ import Waiting
       guard let written = InvalidTokenRecord(of: record.device, written: bytes) else { return }
       #expect((try? InvalidTokenRecord(bytes, parser: parser)) == written)
     }
+    func isOne(_ value: UnsafeRawBufferPointer, of key: [UInt8]) -> Bool {
+      key.withUnsafeBytes { InvalidTokenRecord.isOne(value, of: $0, parser: parser) }
+    }
+    forEachChange(of: record.value, seed) { bytes in
+      #expect(
+        isOne(bytes, of: record.key)
+          == (InvalidTokenRecord(of: record.device, bytes, parser: parser) != nil))
+    }
+    record.value.withUnsafeBytes { value in
+      forEachChange(of: record.key, seed) { key in
+        #expect(isOne(value, of: Array(key)) == (Array(key) == record.key))
+      }
+    }
   }
 
   @Test(arguments: 0..<40 as Range<UInt64>)

@@ -52,6 +52,16 @@ import Testing
     #expect(end <= Timestamp.text(milliseconds: after + span))
   }
 
+  /// `martlet-api` refuses the file with such an entry.
+  @Test func `a name that no file may have is refused`() throws {
+    for name in ["", "a\nb", "a\u{85}", " a", String(repeating: "a", count: 65)] {
+      #expect(throws: (any Error).self, "\(name)") {
+        _ = try KeysAPICommand.settings(KeysAPICommand.values([name]))
+      }
+    }
+    _ = try KeysAPICommand.settings(KeysAPICommand.values(["the shop"]))
+  }
+
   @Test func `a file keeps its mode, owner and link`() throws {
     let (file, link) = (folder.file("keys.json"), folder.file("link.json"))
     try File.write(file, Array("[]".utf8), mode: 0o640)

@@ -120,6 +120,9 @@ private func status(_ text: String) -> Int {
   @Test func `a name that a query has twice is known`() throws {
     #expect(try RequestTarget("/?app=a&b=1&%61pp=c").repeatedName == "app")
     #expect(try RequestTarget("/?app=a&b=a").repeatedName == nil)
+    #expect(try RequestTarget("/?app=a&%62=a").unknownName(besides: ["app"]) == "b")
+    #expect(try RequestTarget("/?app=a").unknownName(besides: ["b", "app"]) == nil)
+    #expect(try RequestTarget("/?&").unknownName(besides: []) == nil)
   }
 
   @Test func `control characters are refused wherever they stand`() {

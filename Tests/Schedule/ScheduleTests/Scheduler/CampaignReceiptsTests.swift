@@ -49,4 +49,31 @@ import Testing
     expectEventually { counted(first) >= 21 && counted(second) >= 20 }
     #expect(counted(first) == 21 && counted(second) == 20)
   }
+
+  /// Retention may be shorter than the scheduler is behind.
+  @Test func `records that are removed before they are read are noticed`() throws {
+    let fixture = try KafkaFixture(topics: [("receipts", 1)], embedded: true)
+    let topic = fixture.name("receipts")
+    let campaign = try CampaignTests.campaign("a")
+    let receipts = try CampaignReceipts.start(
+      fixture.configuration, topic, ServiceContext.test().log
+    ) { 1 }
+    defer { receipts.close() }
+    receipts.follow([campaign.key: .init(campaign)])
+    try fixture.produce(topic, key: "0", value: CampaignTests.line("a"))
+    expectEventually { receipts.current[campaign.key]?.outcomes[.delivered] == 1 }
+    #expect(receipts.missed.load(ordering: .relaxed) == 0)
+    let faults = Array(repeating: EmbeddedBroker.Fault.notLeader, count: 100_000)
+    let broker = try #require(fixture.broker)
+    var next: Int64 = 1
+    try expectEventually {
+      // A fetch that is under way may still bring some of them.
+      broker.inject(faults, into: .fetch)
+      for number in 0..<10 { try fixture.produce(topic, key: "\(number)", value: "{}") }
+      next += 10
+      broker.dropRecords(of: topic, before: next - 1)
+      broker.clearFaults(of: .fetch)
+      return eventually(withinMilliseconds: 2_000) { receipts.missed.load(ordering: .relaxed) > 0 }
+    }
+  }
 }

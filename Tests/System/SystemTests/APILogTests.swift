@@ -7,8 +7,10 @@ import Kafka
 import TestSupport
 import Testing
 
-/// The line of the HTTP API's log that says who has changed devices (docs/api.md).
-@Suite struct DeviceChangesLogTests {
+/// What the HTTP API's log says of many things in one line.
+@Suite struct APILogTests {
+  private let folder = TemporaryFolder()
+
   private func key(_ name: String) -> String {
     let digest = SHA256Digest.of(name).map { byte in
       (byte < 16 ? "0" : "") + String(byte, radix: 16)
@@ -16,17 +18,39 @@ import Testing
     return #"{"name":"\#(name)","sha256":"\#(digest)","apps":["*"]}"#
   }
 
-  @Test func `devices changed names each key with what it changed since the line before`() throws {
-    let folder = TemporaryFolder()
-    let kafka = try KafkaFixture(topics: [("requests", 1), ("devices", 1)])
+  private func start(_ kafka: KafkaFixture, _ flags: [String] = []) throws -> BuiltProgram {
     let keys = folder.file("keys.json")
     try File.write(keys, Array("[\(key("shop")),\(key("news")),\(key("idle"))]".utf8))
-    let api = try BuiltProgram.start(
+    return try BuiltProgram.start(
       "martlet-api",
       [
         "--kafka", kafka.configuration.bootstrap, "--topic-prefix", kafka.prefix, "--keys", keys,
         "--listen", "127.0.0.1:0", "--http", "off",
-      ], in: folder)
+      ] + flags, in: folder)
+  }
+
+  private func lines(of event: APILog, _ api: BuiltProgram) -> [Substring] {
+    api.output.split(separator: "\n").filter { $0.contains(" \(event.rawValue) ") }
+  }
+
+  @Test func `requests that Kafka refuses alike are told of once`() throws {
+    let kafka = try KafkaFixture(topics: [("requests", 1), ("devices", 1)])
+    let api = try start(kafka, ["--kafka.producer.message.max.bytes=2000"])
+    let url = try #require(api.url(of: APILog.listening), "it printed: \(api.output)")
+    let token = String(repeating: "ab", count: 32)
+    let text = String(repeating: "a", count: 3_000)
+    let line =
+      #"{"app":"a.b","token":"\#(token)","payload":{"aps":{"alert":"\#(text)"}}}"# + "\n"
+    _ = try HTTPClient(timeoutMilliseconds: 30_000).post(
+      "\(url)/v1/notifications", Array(String(repeating: line, count: 20).utf8),
+      contentType: "application/x-ndjson", headers: ["Authorization: Bearer shop"])
+    #expect(api.stop() == 0, "\(api.output)")
+    #expect(lines(of: .requestRefused, api).count == 1, "\(api.output)")
+  }
+
+  @Test func `devices changed names each key with what it changed since the line before`() throws {
+    let kafka = try KafkaFixture(topics: [("requests", 1), ("devices", 1)])
+    let api = try start(kafka)
     let url = try #require(api.url(of: APILog.listening), "it printed: \(api.output)")
     let client = HTTPClient(timeoutMilliseconds: 30_000)
     func change(_ method: String, _ query: String, _ body: String?, _ key: String) throws {
@@ -41,9 +65,7 @@ import Testing
     try change("PUT", "", #"{"app":"a.d"}"#, "news")
     #expect(api.stop() == 0, "\(api.output)")
     // What came within the minute is told at the end.
-    let lines = api.output.split(separator: "\n").filter {
-      $0.contains(" \(APILog.devicesChanged.rawValue) ")
-    }
+    let lines = lines(of: .devicesChanged, api)
     func sum(_ field: String, of key: String) -> Int {
       lines.filter { $0.contains(" key=\(key) ") }.reduce(0) { sum, line in
         let words = line.split(separator: " ").filter { $0.hasPrefix("\(field)=") }
