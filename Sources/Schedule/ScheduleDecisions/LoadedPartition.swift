@@ -1,5 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-import Contract
+public import Contract
+
+extension ScheduleMachine {
+  /// A position in the order in which entries are loaded.
+  public struct Place: Sendable, Equatable {
+    public let due: Int64
+    public let key: ExactText
+
+    public init(due: Int64, key: ExactText) { (self.due, self.key) = (due, key) }
+
+    func isBefore(_ row: ScheduleRow, _ key: ExactText) -> Bool { (due, self.key) < (row.due, key) }
+  }
+}
 
 /// A partition of the schedule: its entries in memory by time, and how far it has been read.
 struct LoadedPartition: Sendable {

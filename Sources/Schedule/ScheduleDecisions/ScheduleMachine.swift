@@ -20,16 +20,6 @@ public struct ScheduleMachine: Sendable {
     case ask([Int32])
   }
 
-  /// A position in the order in which entries are loaded.
-  public struct Place: Sendable, Equatable {
-    public let due: Int64
-    public let key: ExactText
-
-    public init(due: Int64, key: ExactText) { (self.due, self.key) = (due, key) }
-
-    func isBefore(_ row: ScheduleRow, _ key: ExactText) -> Bool { (due, self.key) < (row.due, key) }
-  }
-
   /// How far ahead of their due time entries are loaded.
   static var ahead: Int64 { 3_000 }
   /// Everything written until this long before an entry is due is read before its release.

@@ -44,11 +44,11 @@ extension LoopStatus {
         gateways.connection(state.id).map { Connection($0, state, now: dispatcher.now) }
       }
     }
-    slow = dispatcher.pushes(createdBy: dispatcher.wall - Self.slowMilliseconds)
-    let oldest = dispatcher.oldestPushes()
+    let old = dispatcher.oldPushes(createdBy: dispatcher.wall - Self.slowMilliseconds)
+    slow = old.count
     for number in dispatcher.partitions {
       var partition = Partition(dispatcher.standing(of: number), queues.name(number), lanes)
-      if let slot = oldest[number] {
+      if let slot = old.oldest[number] {
         partition.oldest = Record(outcomes[slot], dispatcher.push(slot), dispatcher.wall)
       }
       partitions.append(partition)

@@ -118,7 +118,6 @@ final class SenderLoop {
     dispatcher.expireDeadlines()
     perform()
     readRecords()
-    dispatcher.takeTurns()
     dispatcher.dispatch()
     perform()
     if dispatcher.upkeep() {
@@ -198,7 +197,7 @@ final class SenderLoop {
     case .access(let access): renew(access)
     case .stop(let deadline):
       queues.close()
-      dispatcher.stop(until: deadline)
+      dispatcher.drain(until: deadline, isLast: true)
     }
   }
 

@@ -88,7 +88,7 @@ extension LoopModel {
     (reading, stretches) = (nil, [])
     let begins = assignments.drain(isLost: isLost)
     if isLeaving {
-      dispatcher.stop(until: deadline)
+      dispatcher.drain(until: deadline, isLast: true)
     } else if begins {
       dispatcher.drain(until: deadline)
     } else {

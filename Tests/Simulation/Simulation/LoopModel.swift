@@ -158,7 +158,6 @@ final class LoopModel: GroupProcess {
     perform(&world)
     dispatcher.signalledAll()
     readRecords(&world)
-    dispatcher.takeTurns()
     dispatcher.dispatch()
     perform(&world)
     _ = dispatcher.upkeep()
@@ -293,7 +292,7 @@ final class LoopModel: GroupProcess {
       }
     }
     for place in places.indices {
-      let open = dispatcher.openRecords(of: place)
+      let open = dispatcher.standing(of: place).open
       if open > settings.partitionBounds.openAtMost {
         world.kafka.fail("\(open) records of a partition are open")
       }

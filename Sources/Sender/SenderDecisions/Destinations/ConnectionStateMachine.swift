@@ -75,9 +75,6 @@ public struct ConnectionStateMachine: Sendable {
     case none
   }
 
-  /// A connection may change its provider token only this often, in milliseconds: APNs' 20 minutes, and one more
-  /// for a clock that is set forward meanwhile.
-  public static let tokenGuard: Int64 = 21 * 60 * 1_000
   /// Streams after which a connection is replaced, well before HTTP/2's 2³⁰ client streams run out.
   public static let maximumStreams: UInt64 = 1 << 30 - 65_536
   /// Streams refused in a row, with room below the announced limit, after which a connection is replaced.
@@ -99,12 +96,7 @@ public struct ConnectionStateMachine: Sendable {
   public internal(set) var openStreams = 0
   /// Streams opened since the connection began.
   public internal(set) var streamsOpened: UInt64 = 0
-  /// The token that the connection carries, if any push has gone out.
-  public internal(set) var token: ProviderTokenStamp?
-  /// When a push first went out with the token, in milliseconds since the epoch: APNs counts from there.
-  private var tokenSince: Int64 = 0
-  /// True if a push went out with the token.
-  private(set) var isTokenUsed = false
+  private var carriedToken = CarriedToken()
   /// Streams that ended otherwise than with a 200.
   private var failures: UInt64 = 0
   private var failuresInRow = 0
@@ -181,10 +173,7 @@ public struct ConnectionStateMachine: Sendable {
   ///
   /// - Parameter now: milliseconds since the epoch.
   public mutating func opened(now: Int64) {
-    if !isTokenUsed {
-      isTokenUsed = true
-      tokenSince = now
-    }
+    carriedToken.goesOut(now: now)
     openStreams += 1
     streamsOpened += 1
     if streamsOpened >= streamLimit { retireNow() }
@@ -316,37 +305,20 @@ public struct ConnectionStateMachine: Sendable {
 
   // MARK: - Provider token
 
-  /// Chooses the token for the next push. Tokens only go forward, and no connection sees two of them within
-  /// 20 minutes; rather than break either rule the connection is given up.
+  /// The token that the connection carries, if any push has gone out.
+  public var token: ProviderTokenStamp? { carriedToken.stamp }
+
+  /// Chooses the token for the next push; rather than break a rule of `CarriedToken` the connection is given up.
   ///
   /// - Parameters:
   ///   - newest: the newest token of the connection's credential.
   ///   - now: milliseconds since the epoch.
   public mutating func chooseToken(newest: ProviderTokenStamp, now: Int64) -> TokenChoice {
     if _fastPath(token == newest && newest.isUsable(now: now)) { return .current }
-    return changeToken(newest: newest, now: now)
-  }
-
-  mutating func changeToken(newest: ProviderTokenStamp, now: Int64) -> TokenChoice {
-    guard let token else {
-      // Nothing to lose: a connection that has not sent anything yet waits for a usable token.
-      guard newest.isUsable(now: now) else { return .none }
-      return choose(newest)
-    }
-    if newest > token, newest.isUsable(now: now),
-      !isTokenUsed || now - tokenSince >= Self.tokenGuard
-    {
-      return choose(newest)
-    }
-    if token.isUsable(now: now) { return .current }
-    if newest > token && newest.isUsable(now: now) { retireNow() }
-    return .none
-  }
-
-  private mutating func choose(_ newest: ProviderTokenStamp) -> TokenChoice {
-    token = newest
-    isTokenUsed = false
-    return .newest
+    let choice = carriedToken.choose(newest, now: now)
+    // It cannot wait for the newest one's time: what it carries is too old.
+    if choice == .none, let token, newest > token, newest.isUsable(now: now) { retireNow() }
+    return choice
   }
 
   // MARK: - Transitions

@@ -87,47 +87,6 @@ extension DestinationHealth {
     }
   }
 
-  /// A push that got no final answer.
-  public struct FailedPush: Sendable {
-    public var life: PushLife
-    public var cause: RetryPolicy.Cause
-    /// The retry topic that it came from; nil from a lane.
-    public var cameFrom: RetryTier?
-    /// When it first failed, in monotonic milliseconds.
-    public var failingSince: UInt64
-    /// When it is of no more use, in milliseconds since the epoch; `.max` for never.
-    public var expiresAt: Int64
-    /// Milliseconds that the answer asked to wait, 0 if it did not.
-    public var retryAfter: Int64
-    /// A server's fault was answered before in this stay.
-    public var hasMetFault: Bool
-    /// Its connection has ended.
-    public var isLost: Bool
-    /// It was refused for its credential, by this address or by all: it waits for one that is accepted.
-    public var isOfCredential = false
-
-    public init(
-      _ life: PushLife, _ cause: RetryPolicy.Cause, cameFrom: RetryTier?, failingSince: UInt64,
-      expiresAt: Int64, retryAfter: Int64, hasMetFault: Bool, isLost: Bool
-    ) {
-      self.life = life
-      self.cause = cause
-      self.cameFrom = cameFrom
-      self.failingSince = failingSince
-      self.expiresAt = expiresAt
-      self.retryAfter = retryAfter
-      self.hasMetFault = hasMetFault
-      self.isLost = isLost
-    }
-  }
-
-  /// The next step of a push that failed.
-  public struct Retry: Sendable, Equatable {
-    public var decision: RetryPolicy.Decision
-    /// It would have gone out again at once if the retry budget were not used up.
-    public var isOverBudget = false
-  }
-
   /// The consequence of a GOAWAY.
   public struct GoAwayVerdict: Sendable, Equatable {
     /// The credential is refused that was not before: somebody should know.

@@ -32,7 +32,7 @@ public struct DestinationHealth: Sendable {
   private var isReached = false
   private var policy: ConnectionPoolPolicy
   var addresses = AddressBook<PeerAddress>()
-  private let retries: RetryPolicy
+  let retries: RetryPolicy
   var budget: RetryBudget
   /// When a newer provider token may be asked for.
   private var nextTokenRequest: UInt64 = 0
@@ -155,39 +155,6 @@ public struct DestinationHealth: Sendable {
     app: UInt64, findsOut: Bool = false, now: UInt64
   ) -> RefusedApps.AppPermit {
     findsOut && apps.isInDoubt(app) ? .now : apps.permit(app, now: now)
-  }
-
-  /// Decides the next step of a push that just failed; charges the retry budget if it goes out again at once.
-  ///
-  /// - Parameter wall: milliseconds since the epoch.
-  public mutating func retry(_ push: FailedPush, now: UInt64, wall: Int64) -> Retry {
-    var failure = RetryPolicy.Failure(
-      push.cause, attempts: push.life.countedAttempts, now: wall)
-    failure.expiresAt = push.expiresAt
-    failure.retryAfter = min(push.retryAfter, Int64(OutageWatch.longestPause))
-    failure.isOfDestination = push.isOfCredential || isToBlame(for: push)
-    failure.isAlone = watch.works(since: push.failingSince)
-    failure.cameFrom = push.cameFrom
-    failure.isFirstFault = push.cause.isFault && !push.hasMetFault
-    let decision = retries.decide(failure)
-    guard decision == .now(counts: true) else { return Retry(decision: decision) }
-    // A lost connection takes its open streams with it once, and connects are paced: that is no storm.
-    if push.isLost || budget.spend(now: now) { return Retry(decision: decision) }
-    return Retry(decision: retries.decide(failure, promptly: false), isOverBudget: true)
-  }
-
-  /// True if it failed with the destination: then it is kept, and its attempt is not counted.
-  private func isToBlame(for push: FailedPush) -> Bool {
-    let (life, since) = (push.life, push.failingSince)
-    return switch push.cause {
-    case .unprocessed, .ambiguous, .answered(.retryLater(.fault)):
-      watch.keeps(life, failingSince: since)
-    case .answered(.retryElsewhere), .answered(.refreshToken), .answered(.foreign):
-      watch.keeps(life, failingSince: since)
-        || (breaker.refusals > 0
-          && (life.spared < OutageWatch.mostSpared || !watch.works(since: since)))
-    case .answered: false
-    }
   }
 
   // MARK: Pushes

@@ -24,13 +24,7 @@ struct ConnectionSet: Sendable {
     self.pool = pool
     self.authentication = authentication
     self.settings = settings
-    health = Self.health(settings)
-  }
-
-  private static func health(_ settings: DispatchSettings) -> DestinationHealth {
-    DestinationHealth(
-      pool: settings.pool, retries: RetryPolicy(maximumAttempts: settings.maxAttempts),
-      budget: RetryBudget(percent: settings.retryBudgetPercent))
+    health = DestinationHealth(settings)
   }
 
   /// True with a valid provider token or a certificate.
@@ -106,11 +100,7 @@ struct ConnectionSet: Sendable {
     connections[index].leaveRace()
     connectAttempts.remove(race)
     health.reached()
-    for other in connections.indices where connections[other].race == race {
-      let isSilent = connections[other].silence(now: turn.now) >= AddressRace.patience
-      connections[other].beaten()
-      if isSilent { connections[other].giveUp(&turn) } else { connections[other].retire(&turn) }
-    }
+    connections.end(race, &turn)
   }
 
   // MARK: Connections go
@@ -123,7 +113,7 @@ struct ConnectionSet: Sendable {
       reason, at: connections[index].address, hasAccepted: connections[index].machine.hasAccepted,
       now: turn.now, random: turn.chance())
     let words = GatewayResponse(status: 0, reason: reason)
-    if verdict.isNewRefusal { reportRefusal(words, app: nil, &turn) }
+    if verdict.isNewRefusal { turn.reportRefusal(pool, app: nil, words) }
     if verdict.asksForToken { turn.requestToken(pool, words) }
     if verdict.isTrouble { putAddressAside(of: index, &turn) }
     connections[index].goAway(isInOrder: !isError && reason == nil, &turn)
@@ -246,11 +236,7 @@ struct ConnectionSet: Sendable {
   }
 
   /// The pool is removed: nothing is known of the destination any more.
-  mutating func releaseMemory() {
-    health = Self.health(settings)
-    connections = Connections()
-    token = PoolToken()
-  }
+  mutating func releaseMemory() { self = ConnectionSet(pool, authentication, settings) }
 
   // MARK: Credentials
 
@@ -329,10 +315,9 @@ struct ConnectionSet: Sendable {
 
   /// A push was accepted that had been refused elsewhere: if that was with the same token, the address was at fault. It
   /// is put aside, and the connections to it drain.
-  mutating func foundOut(_ lastFailure: PushState.LastFailure, on index: Int32, _ turn: inout Turn)
-  {
-    guard let address = lastFailure.address, address != connections[index].address,
-      lastFailure.refusedToken == connections[index].token
+  mutating func foundOut(_ failure: PushState.LastFailure, on index: Int32, _ turn: inout Turn) {
+    guard let address = failure.address, address != connections[index].address,
+      failure.refusedToken == connections[index].token
     else { return }
     putAside(address, &turn)
     for other in connections.staying where connections[other].address == address {
@@ -363,15 +348,10 @@ struct ConnectionSet: Sendable {
       turn.requestToken(pool, response)
     }
     if reaction.isNewRefusal {
-      reportRefusal(response, app: response.credential == .stop ? slot : nil, &turn)
+      turn.reportRefusal(pool, app: response.credential == .stop ? slot : nil, response)
     }
     if response.isForeign { noteForeign(slot, on: index, response, &turn) }
     return reaction
-  }
-
-  private func reportRefusal(_ answer: GatewayResponse, app slot: UInt32?, _ turn: inout Turn) {
-    turn.count(.credentialRefusals)
-    turn.append(.reportRefusal(pool: pool, app: slot, answer))
   }
 
   /// Something on the way to APNs has answered. Where that was all, or comes again and again, the connection is left, and
@@ -406,9 +386,12 @@ struct ConnectionSet: Sendable {
   }
 
   /// Decides what becomes of a push that failed.
+  ///
+  /// - Parameter topic: the retry topic of its record; nil for a lane's.
   mutating func retry(
-    _ push: DestinationHealth.FailedPush, now: UInt64, wall: Int64
+    _ push: borrowing PushState, from topic: RetryTier?, _ failure: Pool.Failure,
+    _ turn: borrowing Turn
   ) -> DestinationHealth.Retry {
-    health.retry(push, now: now, wall: wall)
+    health.retry(.init(push, from: topic, failure), now: turn.now, wall: turn.wall)
   }
 }

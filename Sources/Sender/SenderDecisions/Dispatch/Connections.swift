@@ -44,6 +44,15 @@ struct Connections: Sendable {
     free.append(index)
   }
 
+  /// A search has found a connection: what else it has under way is not needed any more.
+  mutating func end(_ race: UInt32, _ turn: inout Turn) {
+    for index in indices where self[index].race == race {
+      let isSilent = self[index].silence(now: turn.now) >= AddressRace.patience
+      self[index].beaten()
+      if isSilent { self[index].giveUp(&turn) } else { self[index].retire(&turn) }
+    }
+  }
+
   // MARK: All together
 
   /// Those that serve or will.

@@ -19,42 +19,13 @@ public struct DeviceNews: Sendable, Equatable {
   }
 }
 
-/// The state that is kept about single devices: which are throttled, which APNs has just called dead, and whose turn it
-/// is where order is kept.
+/// The devices that nothing is sent to: those that APNs has just called dead, that were removed, and whose owner is
+/// another one now.
 struct Devices: Sendable {
-  private(set) var throttled = ThrottleTable()
   private var invalid = RecentInvalidations()
   private var released = ReleasedDevices()
   /// The newest timestamp of a record so far, milliseconds since the epoch: what other clocks say.
   private var newestRecord: Int64 = 0
-  /// Whose turn it is: of a device where order is kept, else of an identity whose newest state wins.
-  private var order: DeviceOrder?
-  /// Order is kept for every device.
-  let isOrdered: Bool
-  private let slots: Int
-  private let waitingAtMost: Int
-  /// Pushes whose device's turn has come.
-  private var turns = SlotQueue()
-
-  init(_ settings: DispatchSettings) {
-    isOrdered = settings.isOrdered
-    slots = PushStates.slots(for: settings.maxInFlight)
-    waitingAtMost = max(1, settings.maxInFlight / 8)
-  }
-
-  // MARK: Throttled devices
-
-  /// The time for which nothing should go to the device, in milliseconds; 0 if something may.
-  func pause(_ device: UInt64, now: UInt64) -> Int64 {
-    Int64(throttled.remaining(device, now: now))
-  }
-
-  /// APNs throttles the device.
-  mutating func throttle(_ device: UInt64, until: UInt64) {
-    throttled.throttle(device, until: until)
-  }
-
-  // MARK: Dead devices
 
   /// A record was taken.
   ///
@@ -98,25 +69,4 @@ struct Devices: Sendable {
   mutating func update(_ news: [DeviceNews], now: UInt64) {
     for entry in news { released.note(entry.key, entry.news, now: now) }
   }
-
-  // MARK: Order of each device, or identity
-
-  /// True if nothing of the same device, or identity, waits behind a push.
-  func isLast(_ slot: UInt32) -> Bool { order?.isLast(slot) ?? true }
-
-  mutating func enter(_ slot: UInt32, _ push: borrowing PushState) -> DeviceOrder.Admission {
-    if order == nil { order = DeviceOrder(slots: slots, waitingAtMost: waitingAtMost) }
-    return order!.enter(slot, device: isOrdered ? push.device : push.state.identity)
-  }
-
-  /// A push that had its device's turn has ended.
-  ///
-  /// - Returns: the push whose turn begins; `nextTurn` hands it out.
-  mutating func leave(_ slot: UInt32) -> UInt32? {
-    guard let next = order!.leave(slot) else { return nil }
-    turns.append(next)
-    return next
-  }
-
-  mutating func nextTurn() -> UInt32? { turns.popFirst() }
 }

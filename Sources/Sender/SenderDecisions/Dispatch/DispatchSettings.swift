@@ -60,3 +60,12 @@ public struct DispatchSettings: Sendable {
   /// Outcomes that may wait for Kafka's acknowledgement before nothing more is taken.
   public var unacknowledgedAtMost: Int { max(20_000, 4 * maxInFlight) }
 }
+
+extension DestinationHealth {
+  /// That of a destination of which nothing is known yet.
+  init(_ settings: DispatchSettings) {
+    self.init(
+      pool: settings.pool, retries: RetryPolicy(maximumAttempts: settings.maxAttempts),
+      budget: RetryBudget(percent: settings.retryBudgetPercent))
+  }
+}

@@ -41,8 +41,7 @@ extension Dispatcher {
     intake.areDestinationsStale = true
     var gone: [Int32] = []
     for pool in pools.indices where !pools[pool].isRetired {
-      pools.activate(pool)
-      if !pools[pool].trustRenewed(places) {
+      if !pools.trustRenewed(pool, places) {
         gone.append(pool)
       } else if case .certificate = pools[pool].credential {
         credentials.set(pool, of: pools[pool].credential, pools[pool].kind)
@@ -79,9 +78,8 @@ extension Dispatcher {
     let token =
       isUsable
       ? (credentials.tokens.stamp(index), credentials.tokens.entries[index].token) : nil
-    guard pools[pool].authorize(token, hasOtherApps: hasOtherApps) else { return }
-    work.turn.append(.authorize(pool: pool))
-    if isUsable { pools.touch(pool) }
+    let isNew = pools[pool].authorize(token, hasOtherApps: hasOtherApps, &work.turn)
+    if isNew, isUsable { pools.touch(pool) }
   }
 
   private mutating func retirePools(of credential: PoolCredential) {

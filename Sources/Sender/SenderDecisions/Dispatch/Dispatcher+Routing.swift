@@ -31,7 +31,7 @@ extension Dispatcher {
   }
 
   /// Lets the pushes go whose device's turn has come, and those for which there is room in their paces.
-  public mutating func takeTurns() {
+  mutating func takeTurns() {
     work.releasePaced()
     while let slot = work.nextTurn() {
       if work.isCurrent(slot) { route(slot) } else { work.handBack(slot) }
@@ -51,14 +51,12 @@ extension Dispatcher {
   /// Moves aside what a stuck destination has over its share.
   mutating func shed() {
     guard let (destination, surplus) = work.shares.fairness.crowded else { return }
+    guard destination == Fairness.noCredential else {
+      return pools[Int32(destination) - 1].shed(surplus, &work)
+    }
     for _ in 0..<surplus {
-      if destination == Fairness.noCredential {
-        guard let slot = unresolved.popFirst() else { return }
-        work.divert(slot, .credential)
-      } else {
-        guard let slot = pools[Int32(destination) - 1].popLeast() else { return }
-        work.divert(slot, .share)
-      }
+      guard let slot = unresolved.popFirst() else { return }
+      work.divert(slot, .credential)
     }
   }
 

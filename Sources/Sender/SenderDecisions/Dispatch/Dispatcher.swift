@@ -119,8 +119,11 @@ extension Dispatcher {
 
   // MARK: Pushes go out
 
-  /// Sends what waits and can go now.
-  public mutating func dispatch() { pools.dispatch(&work) }
+  /// Sends what waits and can go now, also what waited for its device's turn or for room in its paces.
+  public mutating func dispatch() {
+    takeTurns()
+    pools.dispatch(&work)
+  }
 
   /// A push could not be sent after all.
   public mutating func notSent(_ slot: UInt32) {
@@ -178,7 +181,7 @@ extension Dispatcher {
     if !pools[pool].isRetired,
       credentials.credential(for: work.pushes[slot]) == pools[pool].credential
     {
-      pools[pool].requeue(slot, isLast: isLast, &work)
+      pools[pool].enqueue(slot, isLast: isLast, &work)
       pools.touch(pool)
     } else {
       // The credential has gone while the push was open, or serves other apps now.
@@ -191,7 +194,7 @@ extension Dispatcher {
   // copy.
 
   /// Time of day of a push's last send, in milliseconds.
-  public mutating func sentAt(_ slot: UInt32) -> Int64 { work.pushes.sentAt(slot) }
+  public mutating func sentAt(_ slot: UInt32) -> Int64 { work.pushes[slot].sentAt }
 
   /// Kafka has what a push, or a record that was none, ended in.
   public mutating func acknowledged(_ origin: Origin) { work.acknowledged(origin) }
@@ -201,8 +204,7 @@ extension Dispatcher {
   /// The addresses of a pool's gateway have come, in the order to try them; nil when it has none.
   public mutating func lookedUp(_ pool: Int32, _ addresses: [PeerAddress]?) {
     pools.touch(pool)
-    let isWanted = !work.partitions.isStopping
-    pools.lookedUp(pool, addresses, isWanted: isWanted, &work)
+    pools.tell(pool, &work) { $0.lookedUp(addresses, &$1) }
   }
 
   /// Something happened to a connection.
@@ -212,7 +214,7 @@ extension Dispatcher {
       pools.touch(id.pool)
       pools[id.pool].handle(event, of: id.index, &work.turn)
     } else {
-      pools.handle(event, of: id, &work)
+      pools.tell(id.pool, &work) { $0.handle(event, of: id.index, &$1.turn) }
     }
   }
 
@@ -234,11 +236,9 @@ extension Dispatcher {
 
   /// The partitions are asked back: nothing more is taken, what waits unsent is dropped (its next owner sends it), and
   /// what is in flight gets until the deadline (monotonic milliseconds).
-  public mutating func drain(until deadline: UInt64) {
-    drain(until: deadline, isLast: false)
-  }
-
-  private mutating func drain(until deadline: UInt64, isLast: Bool) {
+  ///
+  /// - Parameter isLast: nothing is given to the loop afterwards.
+  public mutating func drain(until deadline: UInt64, isLast: Bool = false) {
     work.drain(until: deadline, isLast: isLast)
     handBack()
     takeTurns()
@@ -246,12 +246,7 @@ extension Dispatcher {
 
   /// A drain under way has less time than it was told.
   public mutating func shortenDrain(until deadline: UInt64) {
-    work.shortenDrain(until: deadline)
-  }
-
-  /// The same as `drain`, and nothing is given to the loop afterwards.
-  public mutating func stop(until deadline: UInt64) {
-    drain(until: deadline, isLast: true)
+    if !work.partitions.isFeeding { work.drain(until: deadline, isLast: false) }
   }
 
   /// Gives the partitions back when nothing of theirs is open any more, or when time is up; nil until then.
@@ -299,11 +294,11 @@ extension Dispatcher {
   /// The state of a push.
   public mutating func push(_ slot: UInt32) -> PushState { work.pushes[slot] }
 
-  /// The number of pushes that were created at this time (milliseconds since the epoch) or earlier.
-  public func pushes(createdBy wall: Int64) -> Int { work.pushes.count(createdBy: wall) }
-
-  /// The slot of each partition's oldest push, by its offset.
-  public func oldestPushes() -> [UInt32?] { work.pushes.oldest(of: work.partitions) }
+  /// The number of pushes that were created at this time (milliseconds since the epoch) or earlier, and the slot of
+  /// each partition's oldest one, by its offset.
+  public func oldPushes(createdBy wall: Int64) -> (count: Int, oldest: [UInt32?]) {
+    (work.pushes.count(createdBy: wall), work.pushes.oldest(of: work.partitions))
+  }
 
   /// The partitions of this assignment by their numbers, and whether they were asked back for good.
   public var partitions: Range<Int> { work.partitions.indices }
@@ -313,15 +308,12 @@ extension Dispatcher {
   public var epoch: UInt32 { work.partitions.epoch }
 
   /// Outcomes and other records that Kafka has not acknowledged yet.
-  public var unacknowledged: Int { work.partitions.unacknowledged }
+  public var unacknowledged: Int { work.unacknowledged }
 
   /// The progress of a partition.
   public func standing(of partition: Int) -> PartitionSnapshot {
     work.partitions[partition].standing(now: work.turn.now)
   }
-
-  /// Records of a partition that were taken and are not complete.
-  public func openRecords(of partition: Int) -> Int { work.partitions[partition].open }
 
   /// The pools that there are or were, by their numbers.
   public var poolNumbers: Range<Int32> { pools.indices }

@@ -124,7 +124,7 @@ extension Dispatcher {
   private mutating func room(for sendClass: SendClass) -> Int {
     guard work.partitions.isFeeding, !work.shares.isBlocked, intake.isProducerOpen else { return 0 }
     // Kafka is so far behind in acknowledging outcomes that nothing more is taken.
-    if work.partitions.unacknowledged >= settings.unacknowledgedAtMost { return 0 }
+    if work.unacknowledged >= settings.unacknowledgedAtMost { return 0 }
     // Lanes reserve a part of all slots, as they do of the streams.
     var free = work.laneShares.room(
       for: sendClass, of: settings.maxInFlight, open: work.pushes.byClass)

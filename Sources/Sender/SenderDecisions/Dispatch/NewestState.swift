@@ -27,7 +27,8 @@ extension PartitionState {
   /// Where a push stands among those with its device, app and key: it may be superseded, or take the place of an older
   /// one.
   mutating func settle(
-    _ slot: UInt32, _ pushes: inout PushStates, _ devices: borrowing Devices, _ turn: inout Turn
+    _ slot: UInt32, _ pushes: inout PushStates, _ order: borrowing DeviceOrder, isOrdered: Bool,
+    _ turn: inout Turn
   ) -> StateStep {
     pushes[slot].settlePosition()
     if pushes[slot].state.isFresh {
@@ -46,7 +47,7 @@ extension PartitionState {
     if isUnknown { turn.count(.returnedUnknown) }
     // Where order is kept for each device and others of it are behind the older one, that ends when its turn comes.
     guard let older = pushes.placeToTake(by: slot, of: others) else { return .goesOn }
-    if devices.isOrdered, !devices.isLast(older) { return .goesOn }
+    if isOrdered, !order.isLast(older) { return .goesOn }
     // It takes the place of the older one, or under a steady flow of states none would ever come to the head of a line.
     pushes.exchange(older, slot, now: turn.now)
     moveState(pushes[older].state, inPlaceOf: pushes[slot].state, to: older)

@@ -20,8 +20,6 @@ struct Partitions: Sendable {
   private(set) var retries: [Int] = []
   /// Counts assignments; a push of an earlier one completes no offset.
   private(set) var epoch: UInt32 = 0
-  /// Outcomes and other records that Kafka has not acknowledged yet.
-  private(set) var unacknowledged = 0
   /// Until when to wait for answers, once the partitions were asked back (monotonic milliseconds).
   private var drainDeadline: UInt64?
   /// They were asked back for good.
@@ -46,17 +44,12 @@ struct Partitions: Sendable {
   /// Nobody has asked for them back.
   var isFeeding: Bool { drainDeadline == nil }
 
-  /// They are asked back.
+  /// They are asked back, or have less time than they were given for that.
   ///
   /// - Parameter isLast: none comes any more.
   mutating func drain(until deadline: UInt64, isLast: Bool) {
     drainDeadline = deadline
     if isLast { isStopping = true }
-  }
-
-  /// A drain under way has less time than it was told.
-  mutating func shortenDrain(until deadline: UInt64) {
-    if !isFeeding { drainDeadline = deadline }
   }
 
   /// True if the partitions are to be given back now: nothing of theirs is open any more, or time is up.
@@ -107,15 +100,10 @@ struct Partitions: Sendable {
   /// The partition of a record of this assignment; nil for one of an earlier assignment.
   func place(of origin: Origin) -> Int? { hasNow(origin) ? Int(origin.partition) : nil }
 
-  /// A record has ended in an outcome that is on its way to Kafka.
-  mutating func ended() { unacknowledged += 1 }
-
   /// Kafka has the outcome of a record. What belongs to an earlier assignment has no ledger to land in: it was reported,
   /// and is never committed.
   mutating func acknowledged(_ origin: Origin) {
-    unacknowledged -= 1
-    guard hasNow(origin) else { return }
-    all[Int(origin.partition)].acknowledged(origin.offset)
+    if hasNow(origin) { all[Int(origin.partition)].acknowledged(origin.offset) }
   }
 
   /// The retry topic of a record; nil for a lane's.

@@ -84,21 +84,6 @@ extension Pool {
     if failure.cause != .unprocessed { work.tell(slot) { $0.spare() } }
   }
 
-  /// What is to be decided by, as the destination's health sees it.
-  func failed(
-    _ slot: UInt32, _ failure: Failure, _ work: borrowing Workload
-  ) -> DestinationHealth.FailedPush {
-    let push = work.pushes[slot]
-    var failed = DestinationHealth.FailedPush(
-      push.life, failure.cause,
-      cameFrom: push.state.tier ?? work.partitions.retryTopic(of: push.origin),
-      failingSince: push.lastFailure.since, expiresAt: min(push.agesAt, push.expiresAt),
-      retryAfter: failure.retryAfter,
-      hasMetFault: push.lastFailure.hasMetFault, isLost: failure.isLost)
-    failed.isOfCredential = failure.answer?.isAboutCredential == true
-    return failed
-  }
-
   /// APNs throttles the device: its other pushes wait as long as this one, and no less than was asked for.
   private func throttle(
     _ slot: UInt32, _ failure: Failure, _ decision: RetryPolicy.Decision, _ work: inout Workload
@@ -107,5 +92,18 @@ extension Pool {
     var wait = min(UInt64(failure.retryAfter), OutageWatch.longestPause)
     if case .tier(let tier) = decision { wait = max(wait, UInt64(tier.delay)) }
     work.throttleDevice(of: slot, for: wait)
+  }
+}
+
+extension DestinationHealth.FailedPush {
+  /// A push as its destination's health sees it.
+  ///
+  /// - Parameter topic: the retry topic of its record; nil for a lane's.
+  init(_ push: borrowing PushState, from topic: RetryTier?, _ failure: Pool.Failure) {
+    self.init(
+      life: push.life, cause: failure.cause, cameFrom: push.state.tier ?? topic,
+      failingSince: push.lastFailure.since, expiresAt: min(push.agesAt, push.expiresAt),
+      retryAfter: failure.retryAfter, hasMetFault: push.lastFailure.hasMetFault,
+      isLost: failure.isLost, isOfCredential: failure.answer?.isAboutCredential == true)
   }
 }

@@ -26,10 +26,6 @@ struct Pool: Sendable {
   private(set) var governor = LaneGovernor()
   /// Monotonic milliseconds of the next look if it is calm until then.
   private var lookAt: UInt64 = 0
-  /// Something goes on: it is looked at in each upkeep, not once a second only.
-  private(set) var isActive = false
-  /// Something has changed since pushes were last dispatched.
-  private var isTouched = false
   /// Its credential is gone: what waits here belongs elsewhere, and its connections drain.
   private(set) var isRetired = false
   /// It was retired and is empty.
@@ -71,7 +67,7 @@ struct Pool: Sendable {
       && connectionSet.connections.areCalm
   }
 
-  // MARK: Where something goes on
+  // MARK: Time goes by
 
   /// Opens and closes connections as the policy says, looks after silent ones, and sends what can be sent.
   ///
@@ -110,34 +106,12 @@ struct Pool: Sendable {
     )
   }
 
-  /// Something has changed.
-  ///
-  /// - Returns: false if that is known already.
-  mutating func touch() -> Bool {
-    guard !isTouched else { return false }
-    isTouched = true
-    return true
-  }
-
-  /// Forgets that something has changed: it is about to be acted on.
-  mutating func beginDispatch() { isTouched = false }
-
-  /// Something goes on.
-  ///
-  /// - Returns: false if that is known already.
-  mutating func activate() -> Bool {
-    guard !isActive else { return false }
-    isActive = true
-    return true
-  }
-
-  mutating func deactivate() { isActive = false }
-
   // MARK: What its connections and its credential are told
 
-  /// - Parameter isWanted: connections may still be opened.
-  mutating func lookedUp(_ addresses: [PeerAddress]?, isWanted: Bool, _ turn: inout Turn) {
-    connectionSet.lookedUp(addresses, isWanted: isWanted && !isRetired, &turn)
+  /// The addresses of its gateway have come, in the order to try them; nil when it has none.
+  mutating func lookedUp(_ addresses: [PeerAddress]?, _ work: inout Workload) {
+    let isWanted = !isRetired && !work.partitions.isStopping
+    connectionSet.lookedUp(addresses, isWanted: isWanted, &work.turn)
   }
 
   /// Something happened to a connection.
@@ -154,15 +128,14 @@ struct Pool: Sendable {
   ///
   /// - Returns: whether that is another one.
   mutating func authorize(
-    _ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?, hasOtherApps: Bool
+    _ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?, hasOtherApps: Bool, _ turn: inout Turn
   ) -> Bool {
-    connectionSet.authorize(newest, hasOtherApps: hasOtherApps)
+    guard connectionSet.authorize(newest, hasOtherApps: hasOtherApps) else { return false }
+    turn.append(.authorize(pool: number))
+    return true
   }
 
-  /// Roots and certificates were replaced.
-  ///
-  /// - Parameter places: where each of the certificates that there were stands now in the `CertificateBook`.
-  /// - Returns: false if its own is gone.
+  /// Roots and certificates were replaced; false if its own is gone.
   mutating func trustRenewed(_ places: [Int?]) -> Bool {
     connectionSet.trustRenewed()
     guard case .certificate(let index) = credential else { return true }
@@ -195,17 +168,23 @@ struct Pool: Sendable {
 
   // MARK: Pushes wait
 
-  /// Puts a push at the end of the line.
-  mutating func enqueue(_ slot: UInt32, _ work: inout Workload) {
+  /// Puts a push in line, behind the others or for another try at their head.
+  mutating func enqueue(_ slot: UInt32, isLast: Bool = true, _ work: inout Workload) {
     work.tell(slot) { $0.waits() }
-    queue.append(slot, work.pushes[slot].life.sendClass)
+    let sendClass = work.pushes[slot].life.sendClass
+    if isLast { queue.append(slot, sendClass) } else { queue.prepend(slot, sendClass) }
   }
 
   /// Takes any push out that waits: the partitions are given back.
   mutating func popAny() -> UInt32? { queue.popAny() ?? heldForConnection.popFirst() }
 
-  /// Takes out a push in line, of those that matter least.
-  mutating func popLeast() -> UInt32? { queue.popLeast() }
+  /// Moves so many pushes in line aside, of those that matter least.
+  mutating func shed(_ surplus: Int, _ work: inout Workload) {
+    for _ in 0..<surplus {
+      guard let slot = queue.popLeast() else { return }
+      work.divert(slot, .share)
+    }
+  }
 
   /// Takes the pushes in line out that have expired.
   ///
@@ -402,18 +381,8 @@ struct Pool: Sendable {
     _ slot: UInt32, on index: Int32, _ failure: Failure, _ work: inout Workload
   ) -> Failed {
     if ends(slot, on: index, failure, &work) { return .nothing }
-    let retry = connectionSet.retry(
-      failed(slot, failure, work), now: work.turn.now, wall: work.turn.wall)
+    let topic = work.partitions.retryTopic(of: work.pushes[slot].origin)
+    let retry = connectionSet.retry(work.pushes[slot], from: topic, failure, work.turn)
     return follow(retry, slot, failure, &work)
-  }
-
-  /// Puts a push back in line for another try, at the head or behind the others.
-  mutating func requeue(_ slot: UInt32, isLast: Bool, _ work: inout Workload) {
-    work.tell(slot) { $0.waits() }
-    if isLast {
-      queue.append(slot, work.pushes[slot].life.sendClass)
-    } else {
-      queue.prepend(slot, work.pushes[slot].life.sendClass)
-    }
   }
 }

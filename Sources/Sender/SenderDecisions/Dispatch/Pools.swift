@@ -6,10 +6,10 @@ internal import Contract
 /// credentials a turn concerns a few of them, and most of the connections are idle.
 struct Pools: Sendable {
   private var all: [Pool] = []
-  /// The pools with something going on, and those that may have pushes to dispatch in this turn.
-  private var active: [Int32] = []
-  private var touched: [Int32] = []
-  private var touchedHead = 0
+  /// The pools with something going on, which each upkeep looks after until all of it is settled, and those that may have
+  /// pushes to dispatch in this turn.
+  private var active = PoolList()
+  private var touched = PoolList()
   /// Connections, and look-ups of names for connections to come, of all pools.
   private var connections = 0
   private var lookUps = 0
@@ -48,22 +48,8 @@ struct Pools: Sendable {
 
   // MARK: Connections come and go
 
-  /// The addresses of a pool's gateway have come, in the order to try them; nil when it has none.
-  ///
-  /// - Parameter isWanted: connections may still be opened.
-  mutating func lookedUp(
-    _ pool: Int32, _ addresses: [PeerAddress]?, isWanted: Bool, _ work: inout Workload
-  ) {
-    tell(pool, &work) { $0.lookedUp(addresses, isWanted: isWanted, &$1.turn) }
-  }
-
-  /// Something happened to a connection.
-  mutating func handle(_ event: ConnectionEvent, of id: ConnectionID, _ work: inout Workload) {
-    tell(id.pool, &work) { $0.handle(event, of: id.index, &$1.turn) }
-  }
-
   /// Tells a pool what happens to its connections, and counts those that it has afterwards.
-  private mutating func tell<Result>(
+  mutating func tell<Result>(
     _ pool: Int32, _ work: inout Workload, _ event: (inout Pool, inout Workload) -> Result
   ) -> Result {
     count(pool, -1)
@@ -83,27 +69,15 @@ struct Pools: Sendable {
 
   /// Something has changed for a pool: pushes came, answers did, a connection or a provider token.
   mutating func touch(_ pool: Int32) {
-    if all[Int(pool)].touch() { touched.append(pool) }
-    activate(pool)
-  }
-
-  /// Something goes on in a pool: each upkeep looks after it until all of it is settled.
-  mutating func activate(_ pool: Int32) {
-    if all[Int(pool)].activate() { active.append(pool) }
+    touched.insert(pool)
+    active.insert(pool)
   }
 
   // MARK: Pushes
 
   /// Dispatches the pools where something has changed; the others could not send more than they did before.
   mutating func dispatch(_ work: inout Workload) {
-    while touchedHead < touched.count {
-      let pool = Int(touched[touchedHead])
-      touchedHead += 1
-      all[pool].beginDispatch()
-      all[pool].dispatch(&work)
-    }
-    touched.removeAll(keepingCapacity: true)
-    touchedHead = 0
+    while let pool = touched.popFirst() { all[Int(pool)].dispatch(&work) }
   }
 
   /// The number of further pushes of a class that would be sent now, in all pools.
@@ -117,12 +91,21 @@ struct Pools: Sendable {
 
   // MARK: Credentials
 
+  /// Roots and certificates were replaced.
+  ///
+  /// - Parameter places: where each of the certificates that there were stands now in the `CertificateBook`.
+  /// - Returns: false if that of the pool is gone.
+  mutating func trustRenewed(_ pool: Int32, _ places: [Int?]) -> Bool {
+    active.insert(pool)
+    return all[Int(pool)].trustRenewed(places)
+  }
+
   /// Takes a pool out of service.
   ///
   /// - Returns: the pushes that wait in it, to be routed again.
   mutating func retire(_ pool: Int32, _ work: inout Workload) -> [UInt32] {
     retired.append(pool)
-    activate(pool)
+    active.insert(pool)
     return all[Int(pool)].retire(&work)
   }
 
@@ -143,14 +126,12 @@ struct Pools: Sendable {
   ///
   /// - Returns: pushes that wait.
   mutating func lookAfterActive(_ work: inout Workload) -> Int {
-    let taken = active
-    active.removeAll(keepingCapacity: true)
-    for pool in taken { all[Int(pool)].deactivate() }
+    let taken = active.drain()
     var waiting = 0
     for pool in taken where !all[Int(pool)].isRemoved {
       waiting += all[Int(pool)].waiting
       if all[Int(pool)].isCalm(now: work.turn.now) {
-        activate(pool)
+        active.insert(pool)
       } else {
         lookAfter(pool, &work)
       }
@@ -161,7 +142,7 @@ struct Pools: Sendable {
 
   /// Looks after the others.
   mutating func lookAfterIdle(_ work: inout Workload) {
-    for pool in indices where !all[Int(pool)].isRemoved && !all[Int(pool)].isActive {
+    for pool in indices where !all[Int(pool)].isRemoved && !active.contains(pool) {
       all[Int(pool)].forgetCrowd(now: work.turn.now)
       lookAfter(pool, &work)
     }
@@ -170,7 +151,7 @@ struct Pools: Sendable {
   private mutating func lookAfter(_ pool: Int32, _ work: inout Workload) {
     let room = budget.room(taken: taken)
     if tell(pool, &work, { $0.lookAfter(room: room, &$1) }) { budget.wait(pool) }
-    if !all[Int(pool)].isSettled { activate(pool) }
+    if !all[Int(pool)].isSettled { active.insert(pool) }
   }
 
   /// Gives the room that there is to those in line, and has others give way if that is not enough.
@@ -185,8 +166,7 @@ struct Pools: Sendable {
       $0 + $1.connectionSet.connections.count - $1.connectionSet.connections.staying.count
     }
     for yield in budget.yields(holders, taken: taken, leaving: leaving, now: work.turn.now) {
-      all[Int(yield.pool)].giveWay(yield, &work.turn)
-      if case .all(let pool) = yield { activate(pool) }
+      giveWay(yield, &work.turn)
     }
   }
 
@@ -196,9 +176,13 @@ struct Pools: Sendable {
     nextIdleLook = turn.now + 10_000
     for pool in budget.closesIdle(holders, taken: taken, now: turn.now) {
       turn.count(.closedIdle)
-      all[Int(pool)].giveWay(.all(pool), &turn)
-      activate(pool)
+      giveWay(.all(pool), &turn)
     }
+  }
+
+  private mutating func giveWay(_ yield: ConnectionBudget.Yield, _ turn: inout Turn) {
+    all[Int(yield.pool)].giveWay(yield, &turn)
+    if case .all(let pool) = yield { active.insert(pool) }
   }
 
   /// The pools with connections that stay, as the budget sees them.

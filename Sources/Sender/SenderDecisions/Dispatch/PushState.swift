@@ -103,8 +103,18 @@ public struct PushState: Sendable {
   /// True if the push is of no more use, at a time in milliseconds since the epoch.
   func isExpired(at wall: Int64) -> Bool { wall >= expiresAt || wall > agesAt }
 
+  /// A push is here, of which nothing is known yet, and nothing of the one before it any more.
   mutating func begin(_ sendClass: SendClass, earlier: UInt16) {
     life.begin(sendClass, earlier: earlier)
+    destination = -1
+    connection = .none
+    hasTurn = false
+    countsForLane = false
+    hasWaitedForPace = false
+    hasReservation = false
+    lastFailure.connection = 0
+    lastFailure.hasMetFault = false
+    lastFailure.refusedToken = .max
   }
 
   mutating func fill(
@@ -125,16 +135,7 @@ public struct PushState: Sendable {
     waitingSince = facts.waitedSince
     let isKeyed = facts.state.identity != 0
     if hasState || isKeyed { (state, hasState) = (facts.state, isKeyed) }
-    destination = -1
-    connection = .none
-    hasTurn = false
-    countsForLane = false
-    hasWaitedForPace = false
-    hasReservation = false
     isFreeOfDevicePace = facts.isFreeOfDevicePace
-    lastFailure.connection = 0
-    lastFailure.hasMetFault = false
-    lastFailure.refusedToken = .max
   }
 
   mutating func hold() { life.hold() }

@@ -40,9 +40,6 @@ public struct PushStates: Sendable {
       app: states[Int(slot)].app)
   }
 
-  /// Time of day of a push's last send, in milliseconds.
-  public func sentAt(_ slot: UInt32) -> Int64 { states[Int(slot)].sentAt }
-
   /// Slot indices stay below this when at most `pushes` are in the table at once.
   public static func slots(for pushes: Int) -> Int {
     (pushes + slotsInChunk - 1) / slotsInChunk * slotsInChunk

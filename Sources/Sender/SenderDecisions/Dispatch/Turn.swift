@@ -50,6 +50,16 @@ struct Turn: Sendable {
     append(.requestToken(pool: pool, answer))
   }
 
+  /// The credential of a pool is refused that was not before.
+  ///
+  /// - Parameters:
+  ///   - slot: a push of the app, if that alone may be what is refused.
+  ///   - answer: that says so.
+  mutating func reportRefusal(_ pool: Int32, app slot: UInt32?, _ answer: GatewayResponse) {
+    count(.credentialRefusals)
+    append(.reportRefusal(pool: pool, app: slot, answer))
+  }
+
   /// The next action to perform; nil when all are done.
   mutating func nextAction() -> Action? {
     guard nextPlace < end else { return nil }

@@ -13,7 +13,7 @@ extension Workload {
       return false
     }
     if devices.maySuppress(now: turn.now), suppress(slot) { return false }
-    if devices.throttled.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
+    if throttled.mayThrottle(now: turn.now), parkIfThrottled(slot) { return false }
     if isSuperseded(slot) {
       finish(slot, .superseded, .newerState)
       return false
@@ -22,6 +22,16 @@ extension Workload {
       return false
     }
     return !(pauses.hasApps && divertIfPaused(slot))
+  }
+
+  /// True if a push is of this assignment, and nobody has asked for that back: or its partition's next owner sends it.
+  func isCurrent(_ slot: UInt32) -> Bool {
+    partitions.isFeeding && partitions.hasNow(pushes[slot].origin)
+  }
+
+  /// True if a partition is one of a lane that is paused.
+  func isPaused(_ index: Int) -> Bool {
+    if case .lane(let lane) = partitions[index].topicKind { pauses.contains(lane) } else { false }
   }
 
   /// Holds a push for a destination, if that may hold one more, and if it is its device's turn. A push that waits for its
@@ -36,7 +46,7 @@ extension Workload {
       }
       hold(slot, for: destination)
     }
-    return !(devices.isOrdered || pushes.hasKey(slot)) || pushes[slot].hasTurn || takeTurn(slot)
+    return !(settings.isOrdered || pushes.hasKey(slot)) || pushes[slot].hasTurn || takeTurn(slot)
   }
 
   /// Ends a push unsent if its campaign is over, and moves it to a retry topic if that is paused.
@@ -60,7 +70,7 @@ extension Workload {
 
   /// Moves a push to a retry topic if its device is throttled.
   private mutating func parkIfThrottled(_ slot: UInt32) -> Bool {
-    let remaining = devices.pause(pushes[slot].device, now: turn.now)
+    let remaining = Int64(throttled.remaining(pushes[slot].device, now: turn.now))
     // The throttled push itself comes back about when the time is over, by another clock.
     let hasWaited = pushes[slot].life.sendClass == .retry || pushes[slot].state.tier != nil
     let isDue = hasWaited && remaining < 1_000

@@ -12,8 +12,13 @@ struct Workload: Sendable {
   var turn: Turn
   private(set) var pushes: PushStates
   private(set) var partitions = Partitions()
+  /// Outcomes and other records that Kafka has not acknowledged yet.
+  private(set) var unacknowledged = 0
   private(set) var shares: Shares
-  private(set) var devices: Devices
+  private(set) var devices = Devices()
+  private(set) var throttled = ThrottleTable()
+  /// Whose turn it is: of a device where order is kept, else of an identity whose newest state wins.
+  private(set) var order: DeviceOrder
   /// What an operator has paused.
   private(set) var pauses: Pauses
   /// The paces that an operator has set.
@@ -26,7 +31,9 @@ struct Workload: Sendable {
     self.settings = settings
     pushes = PushStates(most: settings.maxInFlight, timeout: settings.requestTimeout)
     shares = Shares(slots: settings.maxInFlight, openAtMost: settings.partitionBounds.openAtMost)
-    devices = Devices(settings)
+    order = DeviceOrder(
+      slots: PushStates.slots(for: settings.maxInFlight),
+      waitingAtMost: max(1, settings.maxInFlight / 8))
     pauses = Pauses(settings.lanes)
     paces = PaceKeeper(slots: settings.maxInFlight, lanes: settings.lanes.count)
     laneShares = LaneShares(settings.lanes)
@@ -34,11 +41,6 @@ struct Workload: Sendable {
 
   /// Slots that nobody holds.
   var freeSlots: Int { settings.maxInFlight - pushes.count }
-
-  /// True if a push is of this assignment, and nobody has asked for that back: or its partition's next owner sends it.
-  func isCurrent(_ slot: UInt32) -> Bool {
-    partitions.isFeeding && partitions.hasNow(pushes[slot].origin)
-  }
 
   /// What may be sent has changed.
   ///
@@ -75,8 +77,11 @@ struct Workload: Sendable {
     if isWhole { turn.count(.dedupRebuilds) }
   }
 
-  mutating func shortenDrain(until deadline: UInt64) { partitions.shortenDrain(until: deadline) }
-  mutating func acknowledged(_ origin: Origin) { partitions.acknowledged(origin) }
+  /// Kafka has what a push, or a record that was none, ended in.
+  mutating func acknowledged(_ origin: Origin) {
+    unacknowledged -= 1
+    partitions.acknowledged(origin)
+  }
 
   /// The progress that may be committed, and anomalies.
   mutating func report() -> [PartitionReport] { partitions.report(reserve: shares.reserve, &turn) }
@@ -187,13 +192,8 @@ struct Workload: Sendable {
   mutating func acceptUnreadable(_ offset: Int64, from partition: Int) -> Origin {
     turn.count(.deadLettered)
     turn.count(.invalidRecords)
-    partitions.ended()
+    unacknowledged += 1
     return Origin(partition: Int32(partition), epoch: partitions.epoch, offset: offset)
-  }
-
-  /// True if a partition is one of a lane that is paused.
-  private func isPaused(_ index: Int) -> Bool {
-    if case .lane(let lane) = partitions[index].topicKind { pauses.contains(lane) } else { false }
   }
 
   /// The record that was read before it was due, once it is, or its lane is not paused any more; unless it goes back to its
@@ -212,7 +212,7 @@ struct Workload: Sendable {
       return true
     }
     if partitions[index].isRetry { return !pushes.hasKey(slot) || !returnsToLane(slot) }
-    switch partitions[index].settle(slot, &pushes, devices, &turn) {
+    switch partitions[index].settle(slot, &pushes, order, isOrdered: settings.isOrdered, &turn) {
     case .goesOn: return true
     case .repeated: finish(slot, .deduplicated, .repeatedID)
     case .superseded: finish(slot, .superseded, .newerState)
@@ -296,7 +296,8 @@ struct Workload: Sendable {
 
   /// True if a push may go now; if not it waits for the one before it, or its device has too many.
   mutating func takeTurn(_ slot: UInt32) -> Bool {
-    switch devices.enter(slot, pushes[slot]) {
+    let device = settings.isOrdered ? pushes[slot].device : pushes[slot].state.identity
+    switch order.enter(slot, device: device) {
     case .goes:
       pushes[slot].beginTurn()
       return true
@@ -308,7 +309,7 @@ struct Workload: Sendable {
 
   /// The next push for which there is room in its pace, or whose device's turn has come.
   mutating func nextTurn() -> UInt32? {
-    guard let slot = paces.nextReady() ?? devices.nextTurn() else { return nil }
+    guard let slot = paces.nextReady() ?? order.nextTurn() else { return nil }
     pushes[slot].resume()
     return slot
   }
@@ -346,7 +347,7 @@ struct Workload: Sendable {
 
   /// APNs throttles its device for so many milliseconds.
   mutating func throttleDevice(of slot: UInt32, for wait: UInt64) {
-    devices.throttle(pushes[slot].device, until: turn.now + wait)
+    throttled.throttle(pushes[slot].device, until: turn.now + wait)
   }
 
   // MARK: It ends
@@ -379,7 +380,7 @@ struct Workload: Sendable {
 
   /// A push ends in a record that Kafka is to acknowledge.
   mutating func leave(_ slot: UInt32) {
-    partitions.ended()
+    unacknowledged += 1
     free(slot)
   }
 
@@ -392,7 +393,7 @@ struct Workload: Sendable {
       pushes.endKey(slot)
     }
     leaveLane(slot, counts: false)
-    if pushes[slot].endTurn(), let next = devices.leave(slot) { pushes[next].beginTurn() }
+    if pushes[slot].endTurn(), let next = order.leave(slot) { pushes[next].beginTurn() }
     hold(slot, for: -1)
     pushes.put(slot)
   }

@@ -12,7 +12,7 @@ import Testing
   private func waiting(_ work: inout Workload) -> Pool {
     _ = work.granted(GrantedPartition(topicKind: .lane(.first), resume: ResumePoint(next: 0)))
     var pool = Pool(0, .certificate(0), .production, DispatchSettings())
-    pool.lookedUp([PeerAddress(bytes: [10, 0, 0, 1], port: 443)!], isWanted: true, &work.turn)
+    pool.lookedUp([PeerAddress(bytes: [10, 0, 0, 1], port: 443)!], &work)
     pool.handle(.connected, of: Self.connection, &work.turn)
     pool.handle(.settings(limit: 100), of: Self.connection, &work.turn)
     for offset in 0..<20 as Range<Int64> {
@@ -55,7 +55,7 @@ import Testing
         Issue.record("it ended")
         continue
       }
-      pool.requeue(slot, isLast: isLast, &work)
+      pool.enqueue(slot, isLast: isLast, &work)
     }
     let demand = pool.demand(for: .first, now: work.turn.now)
     let (next, later) = (

@@ -213,7 +213,6 @@ final class ScriptedLoop {
     dispatcher.expireDeadlines()
     perform()
     take()
-    dispatcher.takeTurns()
     dispatcher.dispatch()
     perform()
     _ = dispatcher.upkeep()
@@ -264,7 +263,7 @@ final class ScriptedLoop {
   func shortenDrain(to milliseconds: UInt64) { dispatcher.shortenDrain(until: now + milliseconds) }
 
   func stop(within milliseconds: UInt64) {
-    dispatcher.stop(until: now + milliseconds)
+    dispatcher.drain(until: now + milliseconds, isLast: true)
     perform()
   }
 

@@ -57,6 +57,17 @@ import Waiting
     #expect(order.devices == 0 && order.waiting == 0)
   }
 
+  @Test func `whose turn comes is handed out once`() {
+    var order = DeviceOrder(slots: 16, waitingAtMost: 2)
+    #expect(order.isLast(1), "none has entered")
+    for slot in [1, 2] as [UInt32] { _ = order.enter(slot, device: 9) }
+    #expect(!order.isLast(1) && order.isLast(2))
+    #expect(order.nextTurn() == nil)
+    _ = order.leave(1)
+    #expect(order.nextTurn() == 2)
+    #expect(order.nextTurn() == nil)
+  }
+
   /// Random pushes of few devices: never two of a device under way, each device's order kept, all leave.
   @Test(arguments: 0..<20 as Range<UInt64>)
   func `order is kept`(seed: UInt64) {
