@@ -577,7 +577,8 @@ def api(options):
         rig.ingest()
         rig.sender()
         process = rig.api(*PAGES)
-        wait_until(lambda: answers(f"http://{process.pages()}/readyz"), process, "is not ready")
+        status = process.pages()
+        wait_until(lambda: answers(f"http://{status}/readyz"), process, "is not ready")
         line = json.dumps({
             "app": "com.example.app", "token": TOKEN, "payload": json.loads((rig.folder / "body.json").read_text())})
         headers = {"Authorization": "Bearer benchmark", "Content-Type": "application/x-ndjson"}

@@ -102,8 +102,9 @@ def healthy(rig, begin):
     """Milliseconds until a service's /healthz answers 200, from its start."""
     started = time.monotonic()
     process = begin(*PAGES)
+    address = process.pages()
     harness.wait_until(
-        lambda: harness.answers(f"http://{process.pages()}/healthz"), process, "is not healthy", every=0.002)
+        lambda: harness.answers(f"http://{address}/healthz"), process, "is not healthy", every=0.002)
     taken = (time.monotonic() - started) * 1_000
     process.stop()
     rig.processes.remove(process)
