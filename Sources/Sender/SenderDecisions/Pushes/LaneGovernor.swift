@@ -117,11 +117,10 @@ public struct LaneGovernor: Sendable {
       halvings = 0
       return set(exactBefore)
     }
-    var next = min(exact, Double(open))
+    let most = min(exact, Double(open))
     // What is open waits in one line: with so many streams the mean would be under the bound.
-    let enough = isSlow && halvings == 1 ? next * 0.7 * bound / mean : .infinity
-    if isOverloaded || enough == .infinity { next /= 2 }
-    set(max(Double(Self.lowest), min(next, enough)))
+    let next = isSlow && halvings == 1 ? most * 0.7 * bound / mean : most / 2
+    set(max(Double(Self.lowest), isOverloaded ? min(next, most / 2) : next))
     fellAt = now
   }
 
