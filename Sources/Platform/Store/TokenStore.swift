@@ -239,9 +239,4 @@ public final class TokenStore {
       topic, Int64(partition), anchor.offset, anchor.timestamp, anchor.keyHash
     ).run()
   }
-
-  /// Makes the database full at that many pages of 4 KiB: what a full disk looks like, for tests.
-  public func limitPages(to pages: Int) throws(StoreError) {
-    try database.execute("PRAGMA max_page_count = \(pages)")
-  }
 }

@@ -131,7 +131,9 @@ extension SchedulerWorker {
     for key in outcome.removed { removed(key, partition) }
     counters.add(.scheduled, outcome.scheduled)
     counters.add(.cancelled, outcome.cancelled)
-    if outcome.handedBack > 0 { reportClocks() }
+    if outcome.handedBack > 0, counters[.handedBack] == 0 {
+      context.log(SchedulerLog.requestEarly)
+    }
     counters.add(.handedBack, outcome.handedBack)
     for key in outcome.startedAgain { reportStart(key) }
     owed.repairs += outcome.restored
@@ -160,10 +162,5 @@ extension SchedulerWorker {
         "campaign": key.text,
         "remedy": "use another name, or wait until 30 days after the end of the first",
       ])
-  }
-
-  private func reportClocks() {
-    guard counters[.handedBack] == 0 else { return }
-    context.log(SchedulerLog.requestEarly)
   }
 }
