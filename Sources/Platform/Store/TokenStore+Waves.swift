@@ -241,7 +241,6 @@ struct WaveStatements {
     }
   }
 
-  /// The evidence for a wave and against it.
   struct Evidence {
     private let select: Statement
 

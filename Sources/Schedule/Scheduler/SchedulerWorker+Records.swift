@@ -82,12 +82,9 @@ extension SchedulerWorker {
     }
     guard isDone else { return }
     guard isOwner else {
-      failure =
-        failure
-        ?? ServiceFailure(
-          "another process writes the schedule of our partitions;"
-            + " the next start goes on with what the database has")
-      return
+      return fail(
+        "another process writes the schedule of our partitions;"
+          + " the next start goes on with what the database has")
     }
     for (share, outcome) in zip(batch.shares, outcomes) { took(outcome, share.partition) }
     for (index, share) in batch.shares.enumerated() {
