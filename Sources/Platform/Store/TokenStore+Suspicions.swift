@@ -38,9 +38,9 @@ extension TokenStore {
   public func suspectSummary(
     _ app: String, _ environment: Environment, after time: Int64
   ) throws(StoreError) -> (reason: String, foreign: Int) {
-    try suspicions.summary.bindAll(app, environment.description, time).first {
-      (reason: $0.text(0), foreign: Int($0.integer(1) ?? 0))
-    } ?? ("", 0)
+    let summary = suspicions.summary.bindAll(app, environment.description, time)
+    let found = try summary.first { (reason: $0.text(0), foreign: Int($0.integer(1) ?? 0)) }
+    return found ?? (reason: "", foreign: 0)
   }
 
   /// Removes suspicions whose last answer came before a time, at most `limit`, in the caller's transaction; not those of a
