@@ -29,7 +29,7 @@ public enum FeedbackService: Service {
   public static func run(
     _ settings: FeedbackSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    do {
+    try orFail {
       let names = TopicNames(prefix: settings.topicPrefix)
       let read = FeedbackWorker.topics(settings, names)
       let own = read + [names.invalidTokens]
@@ -45,10 +45,6 @@ public enum FeedbackService: Service {
       settings.databaseMaxAge = settings.maxAge(
         deleteRetention: deleteRetention([names.devices, names.invalidTokens], settings.kafka))
       try FeedbackWorker(settings, context, names, store, cluster).run()
-    } catch let failure as ServiceFailure {
-      throw failure
-    } catch {
-      throw ServiceFailure("\(error)")
     }
   }
 

@@ -74,10 +74,6 @@ public struct FeedbackSettings: DeclaredSettings, Sendable {
   public init(_ values: SettingValues) throws(SettingErrors) {
     self = Self.reading(values)
     kafka = try KafkaConfiguration(values, clientID: "martlet-feedback")
-    do throws(StoreError) {
-      try TokenStore.checkLocation(database)
-    } catch {
-      throw values.error("database", error.description)
-    }
+    try values.orError("database") { try TokenStore.checkLocation(database) }
   }
 }

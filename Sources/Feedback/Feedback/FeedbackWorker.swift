@@ -310,13 +310,9 @@ final class FeedbackWorker {
 
   /// - Returns: false when Kafka's client has no room for all.
   private func publish(from first: Int) throws -> Bool {
-    do throws(KafkaError) {
-      let end = try output.produce(outgoing, from: first)
-      machine.handedOver(below: end)
-      return end == outgoing.count
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    let end = try output.produce(outgoing, from: first)
+    machine.handedOver(below: end)
+    return end == outgoing.count
   }
 
   /// What Kafka will never take (no such topic, not authorised) ends the process: the records are read again

@@ -7,8 +7,6 @@ public struct PagedRound<Row: Sendable>: Sendable {
   /// The last row of the page before; nil at the first.
   public private(set) var after: Row?
 
-  public init() {}
-
   /// Begins with the first page.
   mutating func start() {
     isDue = true
@@ -54,7 +52,6 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
 
   /// How often all marks and suspicions are looked at, besides when something has changed; in milliseconds.
   private static var roundInterval: UInt64 { 60_000 }
-  /// Records of a batch that is large.
   private static var largeBatch: Int { 1_000 }
   /// In milliseconds.
   private static var growingTime: UInt64 { 250 }

@@ -55,7 +55,6 @@ public enum ConnectionFailure: Error, Sendable, Equatable, CustomStringConvertib
   case tls(TLSError)
   /// The peer broke HTTP/2, or says that we did.
   case http2(String)
-  /// The peer closed the socket.
   case peerClosed
   /// Reading or writing failed.
   case socket(SystemError)

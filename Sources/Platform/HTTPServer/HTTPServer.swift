@@ -31,7 +31,7 @@ public final class HTTPServer: Sendable {
       host: host, port: port, connections: Self.connectionLimit, idleSeconds: idleSeconds,
       identity: nil, guarding: .local(listen: host, others: names), handler: router)
     self.port = server.port
-    let loop = RouterLoop(server, router)
+    let loop = RouterLoop(server: server, router: router)
     do throws(SystemError) {
       let poller = try Poller(capacity: 4)
       try poller.add(wakeup.fd, token: 0, .readable)
@@ -67,11 +67,6 @@ private final class EndFlag: Sendable {
 private struct RouterLoop {
   let server: StreamServer
   let router: Router
-
-  init(_ server: StreamServer, _ router: Router) {
-    self.server = server
-    self.router = router
-  }
 
   func run(_ poller: Poller, _ wakeup: Wakeup, _ end: EndFlag) {
     var ready: [ReadyEvent] = []

@@ -25,11 +25,6 @@ public struct TopicListing: Sendable {
 }
 
 extension KafkaAdmin {
-  /// Every topic of the cluster with its size. Creates no topic.
-  public func topicSizes(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: TopicSize] {
-    try topicListing(timeoutMilliseconds: timeoutMilliseconds).sizes
-  }
-
   /// Every topic that the cluster lists for this user. Creates no topic.
   public func topicListing(timeoutMilliseconds: Int32) throws(KafkaError) -> TopicListing {
     try listing(of: nil, timeoutMilliseconds: timeoutMilliseconds)

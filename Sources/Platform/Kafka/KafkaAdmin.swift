@@ -91,7 +91,7 @@ public final class KafkaAdmin {
 
   /// Every topic of the cluster with its number of partitions. Creates no topic.
   public func partitionCounts(timeoutMilliseconds: Int32) throws(KafkaError) -> [String: Int] {
-    try topicSizes(timeoutMilliseconds: timeoutMilliseconds).mapValues(\.partitions)
+    try topicListing(timeoutMilliseconds: timeoutMilliseconds).sizes.mapValues(\.partitions)
   }
 
   public func brokerCount(timeoutMilliseconds: Int32) throws(KafkaError) -> Int {

@@ -99,7 +99,6 @@ public final class KafkaChangelog {
 
 /// The partitioner of Martlet's producers, the same as that of Java clients.
 public enum KafkaPartitioner {
-  /// The partition of a key, out of `partitions`.
   public static func partition(of key: [UInt8], among partitions: Int) -> Int32 {
     key.withUnsafeBytes { bytes in
       rd_kafka_msg_partitioner_murmur2(

@@ -6,7 +6,6 @@ internal import EventLoop
 /// Records, partition ends and errors arrive on one queue. Owned by one thread.
 final class LogReader {
   let topic: String
-  /// The number of partitions that are read.
   private(set) var partitions: Int
   /// The last error; reading continues by itself.
   var lastError: KafkaError?

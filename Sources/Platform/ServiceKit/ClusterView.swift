@@ -60,15 +60,13 @@ public struct ClusterView: Sendable {
     _ found: ClusterView, _ names: TopicNames, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let topics = names.all.filter { found.partitions[$0.name] != nil }
-    do throws(SystemError) {
+    try orFail {
       try ClusterWatch.start(
         found.configuration, found.partitions, context,
         begin: { admin in
           // Without an answer, or without the right to ask, nothing is known.
           try? TopicCheck(topics, of: names, admin, timeoutMilliseconds: 5_000).report(context.log)
         }, tell: { ClusterWatch.report($0, of: names, context.log) })
-    } catch {
-      throw ServiceFailure("\(error)")
     }
   }
 

@@ -7,7 +7,6 @@ extension ServiceContext {
   ///
   /// - Parameters:
   ///   - file: its path; nil for a database on a server.
-  ///   - open: opens it.
   ///   - mayPass: whether a failure is one that may pass by itself, such as a lock or a full disk; a wrong path is none.
   /// - Returns: nil when a stop was requested meanwhile.
   public func openDatabase<Database, Failure: Error>(

@@ -21,10 +21,6 @@ public struct GatewayProxy: Sendable {
   public let credentials: String?
 
   /// The proxy that the settings name; nil for none.
-  ///
-  /// - Parameters:
-  ///   - url: the value of `CommonSettings.proxy`.
-  ///   - file: the value of `CommonSettings.proxyCredentials`.
   public init?(_ url: String?, file: String?, _ values: SettingValues) throws(SettingErrors) {
     guard let url else {
       guard file == nil else { throw values.error("proxy-credentials", "needs proxy") }

@@ -5,7 +5,6 @@ public import Kafka
 public protocol GroupClient {
   /// The group's next event; nil when none came within the time. 0 does not wait.
   func nextEvent(timeoutMilliseconds: Int32) -> GroupEvent?
-  /// What the group has committed for these partitions.
   func committed(
     _ partitions: [TopicPartition], timeoutMilliseconds: Int32
   ) throws(KafkaError) -> [CommittedOffset]

@@ -68,7 +68,6 @@ public final class GroupFigures: MetricSource {
     }
   }
 
-  /// A topic has so many partitions.
   func counted(_ topic: String, _ partitions: Int) {
     let further = state.withLock { state in
       state.partitions[topic] = partitions

@@ -35,7 +35,9 @@ struct Housekeeper: ~Copyable {
     let bound = UInt64(context.values[CommonSettings.stopTimeout])
     thread = try LoopThread(name: "housekeeper") {
       var watch = SignalWatch(
-        context: context, source: source, poller: poller, end: end, bound: bound, hangup: hangup)
+        context: context, source: source, poller: poller, end: end, bound: bound, hangup: hangup,
+        watchdogInterval: context.systemd.watchdogMilliseconds.map { max(1, $0 / 3) },
+        nextStatus: context.systemd.isActive ? 0 : .max)
       watch.run(reportsEvery: interval)
     }
     self.end = end
@@ -76,31 +78,17 @@ private struct SignalWatch {
   let bound: UInt64
   let hangup: Hangup
   /// The most time that it may take after a second signal, in milliseconds.
-  private let fastBound: UInt64 = 2_000
+  let fastBound: UInt64 = 2_000
   /// Between two messages to systemd's watchdog, in milliseconds; nil without a watchdog.
-  private let watchdogInterval: UInt64?
-  private var nextWatchdog: UInt64 = 0
+  let watchdogInterval: UInt64?
+  var nextWatchdog: UInt64 = 0
   /// Between two looks at what to tell systemd, in milliseconds.
   private static let statusInterval: UInt64 = 1_000
   /// The status last reported to systemd.
-  private var toldStatus = ""
-  private var nextStatus: UInt64
+  var toldStatus = ""
+  var nextStatus: UInt64
   /// When the process ends whatever the service does; monotonic milliseconds.
-  private var endAt: UInt64?
-
-  init(
-    context: ServiceContext, source: SignalSource, poller: Poller, end: EndFlag, bound: UInt64,
-    hangup: Hangup
-  ) {
-    self.hangup = hangup
-    nextStatus = context.systemd.isActive ? 0 : .max
-    self.context = context
-    self.source = source
-    self.poller = poller
-    self.end = end
-    self.bound = bound
-    watchdogInterval = context.systemd.watchdogMilliseconds.map { max(1, $0 / 3) }
-  }
+  var endAt: UInt64?
 
   mutating func run(reportsEvery interval: Int64) {
     var report = CounterReport(context.counters, startedAt: MonotonicClock.milliseconds())

@@ -8,12 +8,6 @@ public struct SiblingProgram: Sendable {
   let remedy: String
   public let commands: [(name: String, summary: String)]
 
-  public init(file: String, remedy: String, commands: [(name: String, summary: String)]) {
-    self.file = file
-    self.remedy = remedy
-    self.commands = commands
-  }
-
   public func hasCommand(_ arguments: [String]) -> Bool {
     commands.contains { arguments.starts(with: $0.name.split(separator: " ").map(String.init)) }
   }

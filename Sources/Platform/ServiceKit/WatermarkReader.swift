@@ -26,7 +26,8 @@ public final class WatermarkReader {
     let (questions, state) = (questions, state)
     let thread = try LoopThread(name: "watermarks") {
       if let loop = try? ServiceLoop(nil, context, wakeup: questions.wakeup) {
-        Work(configuration, questions, answers, state).run(loop)
+        Work(configuration: configuration, questions: questions, answers: answers, state: state)
+          .run(loop)
       }
       state.hasEnded.store(true, ordering: .releasing)
     }
@@ -74,20 +75,10 @@ public final class WatermarkReader {
     /// After so long without a question the client is given up: most processes ask once an assignment.
     private static let idleMilliseconds: Int32 = 30_000
 
-    private let configuration: KafkaConfiguration
-    private let questions: Mailbox<[TopicPartition]>
-    private let answers: Mailbox<Answers>
-    private let state: State
-
-    init(
-      _ configuration: KafkaConfiguration, _ questions: Mailbox<[TopicPartition]>,
-      _ answers: Mailbox<Answers>, _ state: State
-    ) {
-      self.configuration = configuration
-      self.questions = questions
-      self.answers = answers
-      self.state = state
-    }
+    let configuration: KafkaConfiguration
+    let questions: Mailbox<[TopicPartition]>
+    let answers: Mailbox<Answers>
+    let state: State
 
     private var isEnding: Bool { state.isEnding.load(ordering: .acquiring) }
 

@@ -19,7 +19,6 @@ public struct ValueProblem: Error, Equatable {
 }
 
 extension Setting.Kind {
-  /// The value that a text stands for.
   public func value(of text: String) throws(ValueProblem) -> SettingValue {
     guard !text.isEmpty else { throw ValueProblem(text: "must not be empty") }
     switch self {

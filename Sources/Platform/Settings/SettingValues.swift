@@ -23,7 +23,6 @@ public struct SettingValues: Sendable {
     return source != nil && source != .defaultValue
   }
 
-  /// The source of the value; nil when there is none.
   public func source(_ name: String) -> SettingSource? { sources[index(name)] }
 
   /// An error about this setting that names where its value came from, for checks across settings.

@@ -123,8 +123,9 @@ public final class AudienceReader {
       SELECT time_zone, count(*) FROM devices WHERE \(listed) AND time_zone IS NOT NULL
       GROUP BY time_zone ORDER BY count(*) DESC, time_zone LIMIT \(CampaignWave.mostZones)
       """)
-    statement.bindAll(values)
-    return try statement.rows { ZoneCount(zone: $0.text(0), devices: Int($0.integer(1) ?? 0)) }
+    return try statement.bindAll(values).rows {
+      ZoneCount(zone: $0.text(0), devices: Int($0.integer(1) ?? 0))
+    }
   }
 
   /// Looks through all devices once.
@@ -141,8 +142,7 @@ public final class AudienceReader {
     } else {
       let (counted, values) = condition(audience, nil, from: 1)
       let statement = try database.prepare("SELECT count(*) FROM devices WHERE \(counted)")
-      statement.bindAll(values)
-      count = Int(try statement.firstInteger() ?? 0)
+      count = Int(try statement.bindAll(values).firstInteger() ?? 0)
     }
     let made = Prepared(audience: audience, count: count, versions: versions)
     if prepared.count == Self.mostKnown { prepared.removeFirst() }
@@ -181,8 +181,9 @@ public final class AudienceReader {
       SELECT app_version, count(*) FROM devices
       WHERE \(counted) AND app_version IS NOT NULL GROUP BY app_version LIMIT \(Self.mostVersions)
       """)
-    statement.bindAll(values)
-    return try statement.rows { (name: $0.text(0), count: Int($0.integer(1) ?? 0)) }
+    return try statement.bindAll(values).rows {
+      (name: $0.text(0), count: Int($0.integer(1) ?? 0))
+    }
   }
 
   /// The condition of an audience in SQL, and the values of its parameters.

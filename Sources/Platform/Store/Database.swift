@@ -106,9 +106,7 @@ enum Database {
 
   /// The first column of the first row, as text.
   func text(_ sql: String) throws(StoreError) -> String? {
-    let statement = try prepare(sql)
-    defer { statement.reset() }
-    return try statement.next() ? statement.text(0) : nil
+    try prepare(sql).first { $0.text(0) }
   }
 }
 
@@ -132,10 +130,15 @@ enum Statement {
   }
 
   /// Binds parameters in their order.
-  func bindAll(from first: Int32 = 1, _ values: any BoundValue...) { bindAll(from: first, values) }
+  @discardableResult
+  func bindAll(from first: Int32 = 1, _ values: any BoundValue...) -> Statement {
+    bindAll(from: first, values)
+  }
 
-  func bindAll(from first: Int32 = 1, _ values: [any BoundValue]) {
+  @discardableResult
+  func bindAll(from first: Int32 = 1, _ values: [any BoundValue]) -> Statement {
     for (index, value) in values.enumerated() { value.bind(to: self, first + Int32(index)) }
+    return self
   }
 
   /// Steps to the next row; false at the end, and the statement is ready for new values.
@@ -167,11 +170,14 @@ enum Statement {
     return rows
   }
 
-  /// The first column of the first row.
-  func firstInteger() throws(StoreError) -> Int64? {
+  /// What is made of the first row; nil without one.
+  func first<Row>(_ make: (Statement) -> Row?) throws(StoreError) -> Row? {
     defer { reset() }
-    return try next() ? integer(0) : nil
+    return try next() ? make(self) : nil
   }
+
+  /// The first column of the first row.
+  func firstInteger() throws(StoreError) -> Int64? { try first { $0.integer(0) } }
 
   /// Leaves the rows that are left.
   func reset() {

@@ -131,8 +131,7 @@ enum Migrations {
       for (index, step) in steps.enumerated() where Int64(index) >= version {
         try database.execute(step.sql)
         let insert = try database.prepare("INSERT INTO migrations VALUES (?1, ?2, ?3)")
-        insert.bindAll(index + 1, step.name, now)
-        try insert.run()
+        try insert.bindAll(index + 1, step.name, now).run()
       }
     }
   }

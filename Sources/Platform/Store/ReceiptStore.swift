@@ -56,8 +56,7 @@ extension TokenStore {
 
   /// Removes the oldest receipts from before a time.
   public func removeReceipts(before time: Int64, limit: Int) throws(StoreError) -> Int {
-    receipts.remove.bindAll(time, limit)
-    return try receipts.remove.count()
+    try receipts.remove.bindAll(time, limit).count()
   }
 
   /// Notes for readers that receipts are kept.
@@ -68,8 +67,7 @@ extension TokenStore {
         INSERT INTO receipt_keeping VALUES (1, ?1, ?2)
         ON CONFLICT (id) DO UPDATE SET retention = excluded.retention
         """)
-      upsert.bindAll(keeping.since, keeping.retention)
-      try upsert.run()
+      try upsert.bindAll(keeping.since, keeping.retention).run()
     }
   }
 
@@ -156,8 +154,6 @@ struct ReceiptStatements {
 
 extension Statement {
   func receiptKeeping() throws(StoreError) -> ReceiptKeeping? {
-    guard try next() else { return nil }
-    defer { reset() }
-    return ReceiptKeeping(since: time(0) ?? 0, retention: time(1) ?? 0)
+    try first { ReceiptKeeping(since: $0.time(0) ?? 0, retention: $0.time(1) ?? 0) }
   }
 }

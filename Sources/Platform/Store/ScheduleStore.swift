@@ -152,8 +152,7 @@ public final class ScheduleStore {
   {
     let statement = try store.database.prepare(
       "SELECT \(Self.columns) FROM schedule WHERE partition = ?1 AND at > ?2 AND cancelled = 0")
-    statement.bindAll(Int64(partition), time)
-    return try statement.scheduledEntries()
+    return try statement.bindAll(Int64(partition), time).scheduledEntries()
   }
 
   /// An entry of a partition that was read of its topic: that with the earliest time. nil if there is none.
@@ -163,8 +162,7 @@ public final class ScheduleStore {
       SELECT \(Self.columns) FROM schedule
       WHERE partition = ?1 AND record_offset >= 0 ORDER BY due, key LIMIT 1
       """)
-    statement.bind(1, Int64(partition))
-    return try statement.scheduledEntries().first
+    return try statement.bindAll(Int64(partition)).scheduledEntries().first
   }
 
   public func campaigns(_ partition: Int32) throws(StoreError) -> [ScheduledEntry] {
@@ -173,38 +171,36 @@ public final class ScheduleStore {
 
   /// The next offset of a partition that is not reflected; nil if nothing was ever read of it.
   public func position(_ partition: Int32) throws(StoreError) -> Int64? {
-    selectPosition.bind(1, Int64(partition))
-    return try selectPosition.firstInteger()
+    try selectPosition.bindAll(Int64(partition)).firstInteger()
   }
 
   /// Notes how far a partition is reflected, in the transaction that applied its records.
   public func setPosition(_ partition: Int32, _ next: Int64) throws(StoreError) {
-    upsertPosition.bind(1, Int64(partition))
-    upsertPosition.bind(2, next)
-    try upsertPosition.run()
+    try upsertPosition.bindAll(Int64(partition), next).run()
   }
 
   /// Forgets what a partition's topic has: it is read from its first record again. What is to be written to the topic
   /// stays (`renew`).
   public func startOver(_ partition: Int32) throws(StoreError) {
-    try transaction { () throws(StoreError) in
-      // A whole partition: cut, it would begin again for ever.
-      try store.database.liftTimeLimit()
-      try store.database.execute(
-        "DELETE FROM schedule WHERE partition = \(partition) AND record_offset >= 0;"
-          + "DELETE FROM schedule_positions WHERE partition = \(partition);"
-          + "INSERT INTO schedule_positions VALUES (\(partition), 0, 0)")
-    }
+    try begin(
+      partition, by: "DELETE FROM schedule WHERE partition = \(partition) AND record_offset >= 0")
   }
 
   /// The partition's topic was made anew and has nothing of what is here: it is to be written there again, and the topic is
   /// read from its first record.
   public func renew(_ partition: Int32) throws(StoreError) {
+    try begin(
+      partition,
+      by: "UPDATE schedule SET record_offset = \(Self.unwritten) WHERE partition = \(partition)")
+  }
+
+  /// Runs a statement about a partition's rows, and begins it at its first record.
+  private func begin(_ partition: Int32, by statement: String) throws(StoreError) {
     try transaction { () throws(StoreError) in
+      // A whole partition: cut, it would begin again for ever.
       try store.database.liftTimeLimit()
       try store.database.execute(
-        "UPDATE schedule SET record_offset = \(Self.unwritten) WHERE partition = \(partition);"
-          + "DELETE FROM schedule_positions WHERE partition = \(partition);"
+        "\(statement);DELETE FROM schedule_positions WHERE partition = \(partition);"
           + "INSERT INTO schedule_positions VALUES (\(partition), 0, 0)")
     }
   }
@@ -221,14 +217,12 @@ public final class ScheduleStore {
       SELECT \(Self.columns) FROM schedule
       WHERE partition = ?1 AND record_offset < 0 AND key > ?2 ORDER BY key LIMIT ?3
       """)
-    statement.bindAll(Int64(partition), key.text, limit)
-    return try statement.scheduledEntries()
+    return try statement.bindAll(Int64(partition), key.text, limit).scheduledEntries()
   }
 
   /// What was to be written to a partition's topic again stands in another partition now.
   public func removeUnwritten(_ partition: Int32, _ key: ExactText) throws(StoreError) {
-    deleteUnwritten.bindAll(Int64(partition), key.text)
-    try deleteUnwritten.run()
+    try deleteUnwritten.bindAll(Int64(partition), key.text).run()
   }
 
   /// The partitions of which the database has, or had, anything.

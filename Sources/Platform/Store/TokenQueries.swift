@@ -118,9 +118,7 @@ public final class TokenQueries {
 
   public func state(_ identity: DeviceKey) throws(StoreError) -> DeviceState {
     device.bind(identity)
-    guard try device.next() else { return DeviceState() }
-    defer { device.reset() }
-    return device.deviceState(from: 0)
+    return try device.first { $0.deviceState(from: 0) } ?? DeviceState()
   }
 
   /// Invalid tokens in the order of their time, then of token and environment.

@@ -61,7 +61,6 @@ public struct DeviceRows {
     return place
   }
 
-  /// The place of a device that was asked for.
   func place(of device: DeviceKey) -> Int? {
     if let place = known[device], taken[place] >= 0 { return taken[place] }
     return places[device]
@@ -110,7 +109,6 @@ public struct DeviceRows {
     }
   }
 
-  /// The state of a device that was asked for.
   public subscript(device: DeviceKey) -> DeviceState {
     get { place(of: device).map { rows[$0].state } ?? DeviceState() }
     set {

@@ -25,8 +25,7 @@ extension TokenStore {
 
   /// All that was on the topics at this time, milliseconds since the epoch, is in the rows.
   public func setComplete(at time: Int64) throws(StoreError) {
-    completeness.complete.bind(1, time)
-    try completeness.complete.run()
+    try completeness.complete.bindAll(time).run()
   }
 
   /// The rows lack what the topics have: nothing is to be looked up in them until they are complete again.
@@ -36,8 +35,7 @@ extension TokenStore {
 
   /// Notes how far reading is, for those who wait; in the caller's transaction.
   public func set(_ progress: TableProgress) throws(StoreError) {
-    completeness.progress.bindAll(progress.done, progress.total)
-    try completeness.progress.run()
+    try completeness.progress.bindAll(progress.done, progress.total).run()
   }
 
   /// Begins to read the topics from their first records, at this time, beside the rows that are there. Suspicions stay:
@@ -45,8 +43,7 @@ extension TokenStore {
   public func startOver(at time: Int64) throws(StoreError) {
     known?.forget()
     try transaction { () throws(StoreError) in
-      completeness.begin.bind(1, time)
-      try completeness.begin.run()
+      try completeness.begin.bindAll(time).run()
       try database.execute("DELETE FROM changelog")
     }
     generation = try completeness.generation()
@@ -76,9 +73,7 @@ extension TokenStore {
       ORDER BY token, app, environment LIMIT 1 OFFSET ?4
       """)
     last.bind(after: device)
-    last.bind(4, Int64(limit - 1))
-    let end = try last.next() ? last.identity : nil
-    last.reset()
+    let end = try last.bindAll(from: 4, limit - 1).first { $0.identity }
     let old = """
       FROM devices WHERE (token, app, environment) > (?1, ?2, ?3) AND generation <> ?4
         \(end == nil ? "" : "AND (token, app, environment) <= (?5, ?6, ?7)")
@@ -162,9 +157,9 @@ extension Database {
     switch self {
     case .sqlite(let file):
       try file.demandInPlace()
-      let statement = try prepare("\(columns) completeness")
-      defer { statement.reset() }
-      row = try statement.next() ? (0..<4).map { statement.integer($0) } : nil
+      row = try prepare("\(columns) completeness").first { found in
+        (0..<4).map { found.integer($0) }
+      }
     case .postgres(let server):
       row = try server.numbers("\(columns) \(PostgresDatabase.schema).completeness")
     }

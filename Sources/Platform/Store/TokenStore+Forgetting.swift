@@ -25,8 +25,7 @@ extension TokenStore {
       INSERT INTO forgotten_devices VALUES (?1, ?2, ?3)
       ON CONFLICT (token, app) DO UPDATE SET forgotten_at = excluded.forgotten_at
       """)
-    note.bindAll(device.token, device.app, now)
-    try note.run()
+    try note.bindAll(device.token, device.app, now).run()
   }
 
   /// The time at which the first of the devices was forgotten whose receipts are still to be removed; nil if there are none.
@@ -40,8 +39,7 @@ extension TokenStore {
   public func boundForgetting(by now: Int64) throws(StoreError) {
     let bound = try database.prepare(
       "UPDATE forgotten_devices SET forgotten_at = ?1 WHERE forgotten_at > ?1")
-    bound.bind(1, now)
-    try bound.run()
+    try bound.bindAll(now).run()
   }
 
   /// Removes the receipts of forgotten devices from a page of all receipts, in the caller's transaction.
@@ -70,8 +68,7 @@ extension TokenStore {
       RETURNING 1
       """)
     remove.bind(after: place)
-    remove.bind(5, Int64(limit))
-    return (end, try remove.count())
+    return (end, try remove.bindAll(from: 5, limit).count())
   }
 
   private func endOfReceipts(after place: ReceiptPlace?, limit: Int) throws(StoreError)
@@ -84,21 +81,19 @@ extension TokenStore {
       ORDER BY at, partition, record_offset, line LIMIT 1 OFFSET ?5
       """)
     last.bind(after: place)
-    last.bind(5, Int64(limit - 1))
-    guard try last.next() else { return nil }
-    defer { last.reset() }
-    return ReceiptPlace(
-      at: last.integer(0) ?? 0,
-      line: KeptReceipt.LineID(
-        partition: Int32(truncatingIfNeeded: last.integer(1) ?? 0), offset: last.integer(2) ?? 0,
-        line: Int(last.integer(3) ?? 0)))
+    return try last.bindAll(from: 5, limit - 1).first { row in
+      ReceiptPlace(
+        at: row.integer(0) ?? 0,
+        line: KeptReceipt.LineID(
+          partition: Int32(truncatingIfNeeded: row.integer(1) ?? 0), offset: row.integer(2) ?? 0,
+          line: Int(row.integer(3) ?? 0)))
+    }
   }
 
   /// The walk is over: the receipts are gone of all devices that were forgotten before a time.
   public func endForgetting(before time: Int64) throws(StoreError) {
     let done = try database.prepare("DELETE FROM forgotten_devices WHERE forgotten_at < ?1")
-    done.bind(1, time)
-    try done.run()
+    try done.bindAll(time).run()
   }
 }
 

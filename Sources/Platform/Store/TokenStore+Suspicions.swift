@@ -4,23 +4,16 @@ public import Contract
 /// Answers that may be our own mistake. They are on no topic: each process keeps those that it heard.
 extension TokenStore {
   public func suspicion(_ identity: DeviceKey) throws(StoreError) -> Suspicion? {
-    let select = suspicions.select
-    select.bind(identity)
-    guard try select.next() else { return nil }
-    defer { select.reset() }
-    return select.suspicion(from: 0)
+    suspicions.select.bind(identity)
+    return try suspicions.select.first { $0.suspicion(from: 0) }
   }
 
   public func put(_ identity: DeviceKey, _ suspicion: Suspicion) throws(StoreError) {
-    let upsert = suspicions.upsert
-    upsert.bind(identity)
-    upsert.bind(4, suspicion.firstAt)
-    upsert.bind(5, suspicion.lastAt)
-    upsert.bind(6, suspicion.lastSentAt)
-    upsert.bind(7, suspicion.count)
-    upsert.bind(8, suspicion.reason)
-    upsert.bind(9, suspicion.isHeld ? 1 : 0)
-    try upsert.run()
+    suspicions.upsert.bind(identity)
+    try suspicions.upsert.bindAll(
+      from: 4, suspicion.firstAt, suspicion.lastAt, suspicion.lastSentAt, suspicion.count,
+      suspicion.reason, Int64(suspicion.isHeld ? 1 : 0)
+    ).run()
   }
 
   /// Devices that were called bad more than once, at most `limit`, in the order of token, app and environment: the
@@ -28,18 +21,15 @@ extension TokenStore {
   public func repeatedSuspicions(
     after device: DeviceKey?, limit: Int
   ) throws(StoreError) -> [(device: DeviceKey, suspicion: Suspicion)] {
-    let select = suspicions.repeated
-    select.bind(after: device)
-    select.bind(4, Int64(limit))
-    return try select.suspicions()
+    suspicions.repeated.bind(after: device)
+    return try suspicions.repeated.bindAll(from: 4, limit).suspicions()
   }
 
   /// The number of devices of an app that were called bad after a time, counted up to `limit`.
   public func suspectCount(
     _ app: String, _ environment: Environment, after time: Int64, limit: Int
   ) throws(StoreError) -> Int {
-    let count = suspicions.count
-    count.bindAll(app, environment.description, time, limit)
+    let count = suspicions.count.bindAll(app, environment.description, time, limit)
     return Int(try count.firstInteger() ?? 0)
   }
 
@@ -48,11 +38,9 @@ extension TokenStore {
   public func suspectSummary(
     _ app: String, _ environment: Environment, after time: Int64
   ) throws(StoreError) -> (reason: String, foreign: Int) {
-    let summary = suspicions.summary
-    summary.bindAll(app, environment.description, time)
-    defer { summary.reset() }
-    guard try summary.next() else { return ("", 0) }
-    return (summary.text(0), Int(summary.integer(1) ?? 0))
+    let summary = suspicions.summary.bindAll(app, environment.description, time)
+    let found = try summary.first { (reason: $0.text(0), foreign: Int($0.integer(1) ?? 0)) }
+    return found ?? (reason: "", foreign: 0)
   }
 
   /// Removes suspicions whose last answer came before a time, at most `limit`, in the caller's transaction; not those of a
@@ -68,8 +56,7 @@ extension TokenStore {
         LIMIT ?2)
       RETURNING 1
       """)
-    remove.bindAll(time, limit)
-    return try remove.count()
+    return try remove.bindAll(time, limit).count()
   }
 }
 

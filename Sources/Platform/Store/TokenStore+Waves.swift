@@ -7,18 +7,14 @@ extension TokenStore {
   public func waves(
     _ app: String, _ environment: Environment
   ) throws(StoreError) -> [BadTokenWave] {
-    let select = waves.select
-    select.bindAll(app, environment.description)
-    return try select.rows { $0.wave(from: 0) }
+    try waves.select.bindAll(app, environment.description).rows { $0.wave(from: 0) }
   }
 
   /// Begins a wave, or moves its end.
   public func put(
     _ app: String, _ environment: Environment, _ wave: BadTokenWave
   ) throws(StoreError) {
-    let upsert = waves.upsert
-    upsert.bindAll(app, environment.description, wave.from, wave.until)
-    try upsert.run()
+    try waves.upsert.bindAll(app, environment.description, wave.from, wave.until).run()
   }
 
   /// Decides the undecided waves of an app.
@@ -35,8 +31,7 @@ extension TokenStore {
     let decide = waves.decide
     decide.bindAll(app, environment.description)
     decide.bind(3, from)
-    decide.bindAll(from: 4, decision.verdict.rawValue, decision.at, actor)
-    return try decide.count()
+    return try decide.bindAll(from: 4, decision.verdict.rawValue, decision.at, actor).count()
   }
 
   /// The number of devices of an app that were called invalid after a time and until another, counted up to `limit`: those
@@ -59,8 +54,8 @@ extension TokenStore {
     _ count: Statement, _ app: String, _ environment: Environment, after time: Int64,
     until: Int64, limit: Int
   ) throws(StoreError) -> Int {
-    count.bindAll(app, environment.description, time, until, limit)
-    return min(limit, Int(try count.firstInteger() ?? 0))
+    let found = try count.bindAll(app, environment.description, time, until, limit).firstInteger()
+    return min(limit, Int(found ?? 0))
   }
 
   /// The norm of an app, for `UnregisteredNorm`: how many devices were called unregistered in the busiest hour and on
@@ -69,8 +64,8 @@ extension TokenStore {
     _ app: String, _ environment: Environment, between times: ClosedRange<Int64>
   ) throws(StoreError) -> (busiestHour: Int, busiestDay: Int) {
     func busiest(_ span: Int64) throws(StoreError) -> Int {
-      let norm = waves.norm
-      norm.bindAll(app, environment.description, times.lowerBound, times.upperBound, span)
+      let norm = waves.norm.bindAll(
+        app, environment.description, times.lowerBound, times.upperBound, span)
       return Int(try norm.firstInteger() ?? 0)
     }
     return (try busiest(BadTokenWave.window), try busiest(BadTokenWave.day))
@@ -80,9 +75,7 @@ extension TokenStore {
   public func invalidationsInWaves(endedAfter time: Int64, limit: Int) throws(StoreError)
     -> [ListedToken]
   {
-    let select = waves.deathsIn
-    select.bindAll(time, limit)
-    return try select.rows { row in
+    try waves.deathsIn.bindAll(time, limit).rows { row in
       row.identity.map {
         ListedToken(
           device: $0, since: row.time(3) ?? 0, reason: row.text(4), recordedAt: row.time(5) ?? 0,
@@ -96,9 +89,7 @@ extension TokenStore {
   public func releasedDevices(
     after time: Int64, limit: Int
   ) throws(StoreError) -> [(device: DeviceKey, suspicion: Suspicion)] {
-    let select = waves.released
-    select.bindAll(time, limit)
-    return try select.suspicions()
+    try waves.released.bindAll(time, limit).suspicions()
   }
 
   /// Signs of life of a wave's devices and of all of its app. Looks at all rows of the app.
@@ -250,7 +241,6 @@ struct WaveStatements {
     }
   }
 
-  /// The evidence for a wave and against it.
   struct Evidence {
     private let select: Statement
 
@@ -277,13 +267,12 @@ struct WaveStatements {
 
     func read(_ wave: HeldWave) throws(StoreError) -> WaveEvidence {
       select.bindAll(wave.app, wave.environment.description, wave.wave.from, wave.wave.until)
-      defer { select.reset() }
-      guard try select.next() else {
-        return WaveEvidence(held: 0, heldValid: 0, known: 0, knownValid: 0)
+      let found: WaveEvidence? = try select.first { row in
+        func count(_ column: Int32) -> Int { Int(row.integer(column) ?? 0) }
+        return WaveEvidence(
+          held: count(0), heldValid: count(1), known: count(2), knownValid: count(3))
       }
-      func count(_ column: Int32) -> Int { Int(select.integer(column) ?? 0) }
-      return WaveEvidence(
-        held: count(0), heldValid: count(1), known: count(2), knownValid: count(3))
+      return found ?? WaveEvidence(held: 0, heldValid: 0, known: 0, knownValid: 0)
     }
   }
 }

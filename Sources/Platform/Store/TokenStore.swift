@@ -158,9 +158,7 @@ public final class TokenStore {
 
   public func device(_ identity: DeviceKey) throws(StoreError) -> DeviceState {
     select.bind(identity)
-    guard try select.next() else { return DeviceState() }
-    defer { select.reset() }
-    return select.deviceState(from: 0)
+    return try select.first { $0.deviceState(from: 0) } ?? DeviceState()
   }
 
   /// Replaces what is known of a device.
@@ -237,12 +235,8 @@ public final class TokenStore {
     _ topic: String, _ partition: Int32, _ position: ChangelogPosition
   ) throws(StoreError) {
     guard let anchor = position.anchor else { return }
-    upsertPosition.bindAll(topic, Int64(partition), anchor.offset, anchor.timestamp, anchor.keyHash)
-    try upsertPosition.run()
-  }
-
-  /// Makes the database full at that many pages of 4 KiB: what a full disk looks like, for tests.
-  public func limitPages(to pages: Int) throws(StoreError) {
-    try database.execute("PRAGMA max_page_count = \(pages)")
+    try upsertPosition.bindAll(
+      topic, Int64(partition), anchor.offset, anchor.timestamp, anchor.keyHash
+    ).run()
   }
 }

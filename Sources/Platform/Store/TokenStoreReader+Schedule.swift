@@ -220,22 +220,18 @@ public final class ScheduleQueries {
     let places = (apps ?? []).flatMap { app in
       Environment.allCases.map { "\(app.text):\($0)" }
     }
-    selectCampaigns.bindAll(
-      ScheduleRow.never, key, limit, places.isEmpty ? "" : ",\(places.joined(separator: ",")),")
-    return try selectCampaigns.scheduledEntries()
+    return try selectCampaigns.bindAll(
+      ScheduleRow.never, key, limit, places.isEmpty ? "" : ",\(places.joined(separator: ",")),"
+    ).scheduledEntries()
   }
 
   /// The records of the campaigns whose keys begin so.
   public func campaigns(withPrefix prefix: String) throws(StoreError) -> [ScheduledEntry] {
-    selectNamed.bindAll(ScheduleRow.never, prefix)
-    return try selectNamed.scheduledEntries()
+    try selectNamed.bindAll(ScheduleRow.never, prefix).scheduledEntries()
   }
 
   /// What the schedule has of a key: a request that waits, or its cancellation; nil for nothing.
   public func scheduled(key: ExactText) throws(StoreError) -> ScheduledEntry? {
-    select.bind(1, key.text)
-    guard try select.next() else { return nil }
-    defer { select.reset() }
-    return select.scheduledEntry
+    try select.bindAll(key.text).first { $0.scheduledEntry }
   }
 }

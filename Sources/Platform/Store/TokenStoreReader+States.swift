@@ -11,15 +11,7 @@ extension TokenStoreReader {
     /// Called bad by APNs since the registration, which alone makes no token invalid.
     public let suspected: Int
     /// Waves that hold answers and that nobody has decided.
-    public let wavesHeld: Int
-
-    public init(valid: Int, removed: Int, invalid: Int, suspected: Int, wavesHeld: Int = 0) {
-      self.wavesHeld = wavesHeld
-      self.valid = valid
-      self.removed = removed
-      self.invalid = invalid
-      self.suspected = suspected
-    }
+    public var wavesHeld = 0
   }
 
   /// The rows are counted as they change; only suspicions, which are few, are counted here.
@@ -29,7 +21,6 @@ extension TokenStoreReader {
     let held = try waves().count { $0.wave.decision == nil && $0.held > 0 }
     return StateCounts(
       valid: counts.registered, removed: counts.removed, invalid: counts.invalid,
-      suspected: suspected,
-      wavesHeld: held)
+      suspected: suspected, wavesHeld: held)
   }
 }

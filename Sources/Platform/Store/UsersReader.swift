@@ -113,8 +113,7 @@ public final class UsersReader {
   /// - Parameter time: milliseconds since the epoch.
   public func activityTokens(after time: Int64, limit: Int) throws(StoreError) -> [ActivityToken] {
     let statement = try activityStatement()
-    statement.bindAll(time, limit)
-    return try statement.rows { row in
+    return try statement.bindAll(time, limit).rows { row in
       row.identity.map {
         ActivityToken(
           device: $0, user: row.text(3).exact, activity: row.text(4).exact,

@@ -198,7 +198,8 @@ final class CampaignRunner {
         ControlRecord.value(.init(key: "cancelled", value: .bool(true)), by: author), of: run)
     }
     guard controlRecords.isStale(for: run.record) else { return true }
-    return writer.removeStaleControl(of: run)
+    return writer.control(
+      nil, [KafkaHeader(ControlRecord.beforeHeader, "\(run.record.at)")], of: run)
   }
 
   /// Reports the current state of each campaign on `/metrics`, once per second: the records are a few seconds behind.

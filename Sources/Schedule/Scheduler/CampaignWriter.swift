@@ -45,11 +45,6 @@ final class CampaignWriter {
     return run.isControlled
   }
 
-  /// The removal of the control of an earlier campaign of this name.
-  func removeStaleControl(of run: CampaignRun) -> Bool {
-    control(nil, [KafkaHeader(ControlRecord.beforeHeader, "\(run.record.at)")], of: run)
-  }
-
   /// The removal of the campaign's record.
   func end(of run: CampaignRun) -> Bool {
     let header = KafkaHeader(ScheduleRecord.endsHeader, "\(run.identity)")

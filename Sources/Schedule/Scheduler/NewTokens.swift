@@ -17,8 +17,6 @@ struct NewTokens {
   private var done: Set<ActivityToken> = []
   private var isFirst = true
 
-  init() {}
-
   /// The time after which registrations are wanted.
   func since(_ now: Int64) -> Int64 { now - (isFirst ? Self.firstWindow : Self.window) }
 

@@ -140,7 +140,7 @@ struct RecipientResolver {
     do throws(StoreError) {
       let (requests, questions, left) = try nextQuestions(areStatesKnown, state)
       guard !requests.isEmpty else { return [] }
-      let found = try ask(questions)
+      let found = try open().devices(questions)
       var answers: [Answer] = []
       var place = 0
       for request in requests {
@@ -280,12 +280,6 @@ struct RecipientResolver {
       requests.append(request)
     }
     return (requests, questions, left)
-  }
-
-  private mutating func ask(
-    _ questions: [PersonQuestion]
-  ) throws(StoreError) -> [[Recipients.Device]] {
-    try open().devices(questions)
   }
 
   /// Logs, once per second, whether devices are still being read from the topics; until then nothing is looked up.

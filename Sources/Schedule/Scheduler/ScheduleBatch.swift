@@ -168,7 +168,6 @@ extension ScheduleJob {
 }
 
 extension ScheduleJob {
-  /// An unreadable record, and why it is unreadable.
   init(unreadable record: KafkaRecord, _ source: Source, _ detail: String) {
     self.source = source
     offset = record.offset

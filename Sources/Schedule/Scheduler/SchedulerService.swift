@@ -38,13 +38,7 @@ public enum SchedulerService: Service {
     else { return }
     cluster.configuration.dividePrefetch(among: cluster.partitions(of: [names.schedule]))
     guard let store = try openStore(settings, context) else { return }
-    do {
-      try SchedulerWorker(settings, context, names, store, cluster).run()
-    } catch let failure as ServiceFailure {
-      throw failure
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    try orFail { try SchedulerWorker(settings, context, names, store, cluster).run() }
   }
 
   private static func openStore(

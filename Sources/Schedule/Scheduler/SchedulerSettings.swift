@@ -70,15 +70,7 @@ public struct SchedulerSettings: DeclaredSettings, Sendable {
     lanes = try Lanes(values)
     // Requests are due while the group still counts a crashed process as a member.
     kafka.consumerPreferences = [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
-    do throws(StoreError) {
-      try TokenStore.checkLocation(database)
-    } catch {
-      throw values.error("database", error.description)
-    }
-    do throws(StoreError) {
-      try TokenStore.checkLocation(devices)
-    } catch {
-      throw values.error("devices", error.description)
-    }
+    try values.orError("database") { try TokenStore.checkLocation(database) }
+    try values.orError("devices") { try TokenStore.checkLocation(devices) }
   }
 }

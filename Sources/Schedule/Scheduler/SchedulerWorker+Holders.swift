@@ -23,8 +23,6 @@ struct HolderSweep {
   fileprivate var round = 0
   fileprivate var nextAt: UInt64 = 0
   fileprivate var isOver: Bool { place == nil && left.isEmpty }
-
-  init() {}
 }
 
 extension SchedulerWorker {

@@ -82,12 +82,9 @@ extension SchedulerWorker {
     }
     guard isDone else { return }
     guard isOwner else {
-      failure =
-        failure
-        ?? ServiceFailure(
-          "another process writes the schedule of our partitions;"
-            + " the next start goes on with what the database has")
-      return
+      return fail(
+        "another process writes the schedule of our partitions;"
+          + " the next start goes on with what the database has")
     }
     for (share, outcome) in zip(batch.shares, outcomes) { took(outcome, share.partition) }
     for (index, share) in batch.shares.enumerated() {
@@ -131,7 +128,9 @@ extension SchedulerWorker {
     for key in outcome.removed { removed(key, partition) }
     counters.add(.scheduled, outcome.scheduled)
     counters.add(.cancelled, outcome.cancelled)
-    if outcome.handedBack > 0 { reportClocks() }
+    if outcome.handedBack > 0, counters[.handedBack] == 0 {
+      context.log(SchedulerLog.requestEarly)
+    }
     counters.add(.handedBack, outcome.handedBack)
     for key in outcome.startedAgain { reportStart(key) }
     owed.repairs += outcome.restored
@@ -160,10 +159,5 @@ extension SchedulerWorker {
         "campaign": key.text,
         "remedy": "use another name, or wait until 30 days after the end of the first",
       ])
-  }
-
-  private func reportClocks() {
-    guard counters[.handedBack] == 0 else { return }
-    context.log(SchedulerLog.requestEarly)
   }
 }

@@ -133,7 +133,7 @@ extension SchedulerWorker {
     do throws(KafkaError) {
       return try body()
     } catch {
-      failure = failure ?? ServiceFailure("\(error)")
+      fail("\(error)")
       return false
     }
   }
@@ -143,7 +143,7 @@ extension SchedulerWorker {
     let wall = WallClock.milliseconds()
     for answer in producer.drainAnswers() {
       if let problem = answer.problem {
-        failure = failure ?? ServiceFailure(problem)
+        fail(problem)
         continue
       }
       switch answer.tag {

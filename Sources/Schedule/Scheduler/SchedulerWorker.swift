@@ -259,8 +259,7 @@ final class SchedulerWorker {
       }
     }
     if !context.signals.isStopping {
-      failure =
-        failure ?? ServiceFailure("the database did not answer while partitions were taken over")
+      fail("the database did not answer while partitions were taken over")
     }
     return false
   }
@@ -289,6 +288,9 @@ final class SchedulerWorker {
     }
   }
 
+  /// Ends the process; the first reason counts.
+  func fail(_ reason: String) { failure = failure ?? ServiceFailure(reason) }
+
   // MARK: The database
 
   /// Runs an operation on the database; false when it is to be retried later.
@@ -311,10 +313,7 @@ final class SchedulerWorker {
   }
 
   private func reportDatabase(_ error: StoreError) {
-    guard error.isTemporary else {
-      failure = failure ?? ServiceFailure("\(error)")
-      return
-    }
+    guard error.isTemporary else { return fail("\(error)") }
     counters.add(.databaseRetries)
     context.status.set("database", obstacle: "the database does not take changes: \(error)")
     if counters[.databaseFailing] == 0 {

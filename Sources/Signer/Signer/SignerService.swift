@@ -36,15 +36,13 @@ public enum SignerService: Service {
   public static func run(
     _ settings: SignerSettings, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    do {
+    try orFail {
       let names = TopicNames(prefix: settings.topicPrefix)
       let rights = KafkaRights(of: .signer, names)
       guard let cluster = try ClusterView.wait(settings.kafka, rights, of: names, context) else {
         return
       }
       try SignerWorker(settings, context, names, cluster).run()
-    } catch {
-      throw ServiceFailure(error)
     }
   }
 }

@@ -38,11 +38,7 @@ public struct SignerSettings: DeclaredSettings, Sendable {
     kafka.consumerPreferences = [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "500")]
     files.follow([credentialsPath] + (tokenKey.map { [$0] } ?? []))
     seal = try TokenSeal(values)
-    do throws(CredentialsError) {
-      credentials = try CredentialsFile.load(credentialsPath)
-    } catch {
-      throw values.error("credentials", error.description)
-    }
+    credentials = try values.orError("credentials") { try CredentialsFile.load(credentialsPath) }
     files.follow(SignerWorker.paths(self, credentials, seal))
   }
 }

@@ -151,7 +151,6 @@ final class SignerWorker {
 
   private func restart() { issuer.machine.restart() }
 
-  /// A signer has withdrawn a credential.
   private func withdrawn(
     _ record: ProviderTokenRecord, at offset: Int64, in partition: Int32, _ place: String
   ) {

@@ -47,7 +47,8 @@ public enum SubscriptionFile {
     }
     var subscriptions: [Subscription] = []
     for (index, entry) in list.enumerated() {
-      var reader = SubscriptionEntry(entry, "\(path): subscription \(index + 1)", allowsHTTP)
+      var reader = SubscriptionEntry(
+        entry: entry, place: "\(path): subscription \(index + 1)", allowsHTTP: allowsHTTP)
       let subscription = try reader.read()
       guard !subscriptions.contains(where: { $0.name == subscription.name }) else {
         throw Failure(
@@ -66,16 +67,10 @@ private struct SubscriptionEntry {
     "linger_ms", "timeout_ms",
   ]
 
-  private let entry: JSONValue
-  private let place: String
-  private let allowsHTTP: Bool
-  private var object = JSONObject()
-
-  init(_ entry: JSONValue, _ place: String, _ allowsHTTP: Bool) {
-    self.entry = entry
-    self.place = place
-    self.allowsHTTP = allowsHTTP
-  }
+  let entry: JSONValue
+  let place: String
+  let allowsHTTP: Bool
+  var object = JSONObject()
 
   private func failure(_ words: String) -> SubscriptionFile.Failure {
     .init(description: "\(place): \(words)")

@@ -42,7 +42,6 @@ public enum EventKind: String, Sendable, CaseIterable {
   }
 }
 
-/// The source of events.
 public enum EventSource: Int, Sendable, CaseIterable {
   case receipts
   case invalidTokens

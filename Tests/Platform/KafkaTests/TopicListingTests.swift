@@ -51,7 +51,7 @@ import Testing
       of: [TopicPartition(topic: others, partition: 4)], timeoutMilliseconds: 5_000)
     #expect(leaders == [TopicPartition(topic: others, partition: 4): 1])
     // Nothing was created by being asked for.
-    let all = try admin.topicSizes(timeoutMilliseconds: 5_000)
+    let all = try admin.topicListing(timeoutMilliseconds: 5_000).sizes
     #expect(Set(all.keys) == [mine, others])
   }
 

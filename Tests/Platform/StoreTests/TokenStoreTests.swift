@@ -292,7 +292,8 @@ import Testing
     let store = try open()
     try put(store, registered: 1)
     let path = folder.file("tokens.db")
-    try store.limitPages(to: 8)
+    // What a full disk looks like: the database is full at that many pages of 4 KiB.
+    try store.database.execute("PRAGMA max_page_count = 8")
     let error = #expect(throws: StoreError.self) {
       try store.transaction { () throws(StoreError) in
         for number in 0..<5_000 {

@@ -172,7 +172,6 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
 
   // MARK: Events of the group
 
-  /// The group has assigned these partitions to this process.
   public mutating func assigned(_ partitions: [Partition], now: UInt64) {
     steps += membership.assigned(partitions, now: now)
   }

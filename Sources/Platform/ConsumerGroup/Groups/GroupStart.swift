@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The partitions that the group has assigned to a process.
 public struct GroupAssignment<Partition: Hashable & Sendable>: Equatable, Sendable {
   public var partitions: [Partition]
   /// The partitions whose log was replaced: they start at their first record, whatever is committed.

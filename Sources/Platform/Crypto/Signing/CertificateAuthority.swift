@@ -15,8 +15,7 @@ public final class CertificateAuthority: Sendable {
   /// A new authority with a random key. Its certificate is valid for ten years.
   ///
   /// - Parameters:
-  ///   - name: Its common name.
-  ///   - further: What stands before that in its name: fields by their short names, such as C and O.
+  ///   - further: What stands before the common name: fields by their short names, such as C and O.
   ///   - clientKeys: The keys of the client certificates that it issues.
   public init(
     name: String = "Martlet test authority", further: [(field: String, value: String)] = [],

@@ -3,7 +3,6 @@ import COpenSSL
 
 /// SHA-256 (FIPS 180-4) of some bytes, for cold paths.
 public enum SHA256Digest {
-  /// The 32 bytes of the digest.
   public static func of(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: 32) { output, count in
       let isDone = EVP_Q_digest(

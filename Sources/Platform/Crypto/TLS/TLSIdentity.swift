@@ -167,21 +167,13 @@ final class IdentityParts {
   func identity() throws(TLSError) -> TLSIdentity {
     let (written, secret) = withExtendedLifetime(self) {
       (
-        Self.written { sink in chain.allSatisfy { PEM_write_bio_X509(sink, $0) == 1 } },
-        Self.written { PEM_write_bio_PKCS8PrivateKey($0, key, nil, nil, 0, nil, nil) == 1 }
+        PEM.writing { sink in chain.allSatisfy { PEM_write_bio_X509(sink, $0) == 1 } ? 1 : 0 },
+        PEM.writing { PEM_write_bio_PKCS8PrivateKey($0, key, nil, nil, 0, nil, nil) }
       )
     }
     guard let written, let secret else {
       throw TLSError.last(.configuration, "cannot write the certificate")
     }
     return TLSIdentity(certificates: written, key: secret)
-  }
-
-  private static func written(_ body: (OpaquePointer?) -> Bool) -> [UInt8]? {
-    let sink = BIO_new(BIO_s_mem())
-    defer { BIO_free(sink) }
-    guard body(sink) else { return nil }
-    var bytes = [UInt8](repeating: 0, count: BIO_ctrl_pending(sink))
-    return BIO_read(sink, &bytes, Int32(bytes.count)) == bytes.count ? bytes : nil
   }
 }

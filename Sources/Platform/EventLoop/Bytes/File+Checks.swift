@@ -13,25 +13,24 @@ extension File {
 
   /// Throws when this user may neither write the file nor make it. Makes nothing.
   public static func checkWritable(_ path: String) throws(SystemError) {
-    guard exists(path) else {
-      guard access(parent(of: path), W_OK | X_OK) == 0 else { throw .last("cannot make \(path)") }
-      return
-    }
-    guard access(path, W_OK) == 0 else { throw .last("cannot write \(path)") }
-    guard try !isFolder(path) else {
-      throw SystemError(code: EISDIR, attempt: "cannot write \(path)")
-    }
+    try check(path, W_OK, isFolder: false, "cannot write \(path)")
   }
 
   /// Throws when this user may neither write in the folder nor make it. Makes nothing.
   public static func checkFolder(_ path: String) throws(SystemError) {
+    try check(path, W_OK | X_OK, isFolder: true, "cannot write in \(path)")
+  }
+
+  private static func check(
+    _ path: String, _ mode: Int32, isFolder isWanted: Bool, _ problem: String
+  ) throws(SystemError) {
     guard exists(path) else {
       guard access(parent(of: path), W_OK | X_OK) == 0 else { throw .last("cannot make \(path)") }
       return
     }
-    guard access(path, W_OK | X_OK) == 0 else { throw .last("cannot write in \(path)") }
-    guard try isFolder(path) else {
-      throw SystemError(code: ENOTDIR, attempt: "cannot write in \(path)")
+    guard access(path, mode) == 0 else { throw .last(problem) }
+    guard try isFolder(path) == isWanted else {
+      throw SystemError(code: isWanted ? ENOTDIR : EISDIR, attempt: problem)
     }
   }
 

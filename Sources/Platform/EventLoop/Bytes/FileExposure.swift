@@ -36,10 +36,6 @@ public struct FileExposure: Equatable, Sendable {
   }
 
   /// True if somebody may read the file who is neither root nor this process.
-  ///
-  /// - Parameters:
-  ///   - user: whom this process runs as.
-  ///   - groups: the groups that it is in.
   public func isExposed(to user: UInt32, in groups: [UInt32]) -> Bool {
     func isOwnGroup(_ group: UInt32) -> Bool { group == 0 || groups.contains(group) }
     if mode & 0o004 != 0 { return true }

@@ -7,10 +7,8 @@ extension KafkaCluster {
 
   /// What is known of the reason why the cluster acknowledges nothing. Asks it, for some seconds at most.
   ///
-  /// - Parameters:
-  ///   - topics: those that are written to.
-  ///   - standing: of the producer that waits.
-  ///   - throttledBefore: the milliseconds for which brokers had delayed answers when all was well (`KafkaThrottle`).
+  /// - Parameter throttledBefore: the milliseconds for which brokers had delayed answers when all was well
+  ///   (`KafkaThrottle`).
   func obstacle(
     to topics: [String], _ standing: ProducerSnapshot, throttledBefore: Int
   ) -> WriteObstacle {

@@ -25,7 +25,7 @@ import Testing
     let admin = try KafkaAdmin(
       KafkaConfiguration(bootstrap: "127.0.0.1:\(broker.port)", clientID: "test"))
     defer { admin.close() }
-    let sizes = try admin.topicSizes(timeoutMilliseconds: 30_000)
+    let sizes = try admin.topicListing(timeoutMilliseconds: 30_000).sizes
     #expect(sizes["push.requests"] == TopicSize(partitions: 12, copies: 3))
     let check = try TopicCheck(names.all, of: names, admin, timeoutMilliseconds: 30_000)
     #expect(
@@ -45,7 +45,7 @@ import Testing
     defer { admin.close() }
     let settings = try admin.topicSettings([topic.name], timeoutMilliseconds: 30_000)
     for (name, value) in topic.settings { #expect(settings[topic.name]?[name] == value, "\(name)") }
-    #expect(try admin.topicSizes(timeoutMilliseconds: 30_000)[topic.name]?.partitions == 2)
+    #expect(try admin.partitionCounts(timeoutMilliseconds: 30_000)[topic.name] == 2)
   }
 }
 
