@@ -46,11 +46,14 @@ public struct DeadLetterCut: Equatable, Sendable {
   /// - Parameter written: the bytes of keys and values that earlier letters about the record have kept.
   public init(key: Int, value: Int, written: Int = 0) {
     let isTooLong = key + value > Self.longest
-    let most =
-      written + key + value > Self.mostOfRecord
-      ? DeadLetterHeader.longest : isTooLong ? Self.kept : .max
-    self.key = min(key, most)
-    self.value = min(value, most)
+    self.init(
+      key, value,
+      atMost: written + key + value > Self.mostOfRecord
+        ? DeadLetterHeader.longest : isTooLong ? Self.kept : .max)
+  }
+
+  private init(_ key: Int, _ value: Int, atMost most: Int) {
+    (self.key, self.value) = (min(key, most), min(value, most))
     remark = Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
   }
 
@@ -60,9 +63,7 @@ public struct DeadLetterCut: Equatable, Sendable {
   /// Decides for a letter that is too large for its topic; nil when it cannot be cut further.
   public init?(ofRefusedKey key: Int, value: Int) {
     guard let most = Self.steps.first(where: { $0 < max(key, value) }) else { return nil }
-    self.key = min(key, most)
-    self.value = min(value, most)
-    remark = Self.words("key", self.key, of: key) + Self.words("value", self.value, of: value)
+    self.init(key, value, atMost: most)
   }
 
   private static func words(_ part: String, _ kept: Int, of bytes: Int) -> String {

@@ -43,33 +43,23 @@ extension TopicSpecification {
   ///
   /// - Parameter mustHaveOnePartition: whether any other number of partitions is harmful.
   public func differences(from state: TopicState, mustHaveOnePartition: Bool) -> [TopicDifference] {
-    var differences: [TopicDifference] = []
-    if let found = difference(inPartitions: state.partitions, mustHaveOnePartition) {
-      differences.append(found)
-    }
-    guard let settings = state.settings else { return differences }
-    if let found = difference(inCleanup: settings) { differences.append(found) }
-    if let found = difference(
-      inDuration: "retention.ms", settings, "records may be removed before they are read")
-    {
-      differences.append(found)
-    }
-    if let found = difference(inBytes: settings) { differences.append(found) }
-    if let found = difference(inBatches: settings) { differences.append(found) }
-    if let found = difference(
-      inDuration: "delete.retention.ms", settings,
-      "a reader that was away may miss that something was removed")
-    {
-      differences.append(found)
-    }
-    if let found = difference(
-      inDuration: "min.compaction.lag.ms", settings,
-      "compaction may remove a cancellation before the request that it concerns has come")
-    {
-      differences.append(found)
-    }
-    if let found = difference(inSync: settings, copies: state.copies) { differences.append(found) }
-    return differences
+    // Settings that may not be read differ in nothing.
+    let settings = state.settings ?? [:]
+    let found = [
+      difference(inPartitions: state.partitions, mustHaveOnePartition),
+      difference(inCleanup: settings),
+      difference(
+        inDuration: "retention.ms", settings, "records may be removed before they are read"),
+      difference(inBytes: settings), difference(inBatches: settings),
+      difference(
+        inDuration: "delete.retention.ms", settings,
+        "a reader that was away may miss that something was removed"),
+      difference(
+        inDuration: "min.compaction.lag.ms", settings,
+        "compaction may remove a cancellation before the request that it concerns has come"),
+      difference(inSync: settings, copies: state.copies),
+    ]
+    return found.compactMap(\.self)
   }
 
   private func difference(inPartitions actual: Int, _ mustBeOne: Bool) -> TopicDifference? {

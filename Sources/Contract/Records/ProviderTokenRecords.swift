@@ -4,26 +4,11 @@ public import Contract
 
 /// A record of `push.provider-tokens`: the current provider token of one credential. A bearer secret.
 public struct ProviderTokenRecord: Equatable, Sendable {
-  /// The environments in which the key may be used.
-  public enum Scope: String, Sendable {
-    case production
-    case sandbox
-    case any
-
-    public func covers(_ environment: Environment) -> Bool {
-      switch self {
-      case .any: true
-      case .production: environment == .production
-      case .sandbox: environment == .sandbox
-      }
-    }
-  }
-
   /// `<team>/<key>/<environment>`.
   public var credential: String
   public var teamID: String
   public var keyID: String
-  public var scope: Scope
+  public var scope: ProviderTokenBook.Scope
   /// Bundle ids, or only `*` for every app.
   public var apps: [String]
   /// The token's `iat`, in seconds.
@@ -43,8 +28,8 @@ public struct ProviderTokenRecord: Equatable, Sendable {
   private static let highestGeneration: Int64 = 1 << 60
 
   public init(
-    credential: String, teamID: String, keyID: String, scope: Scope, apps: [String],
-    issuedAt: Int64, generation: Int64, token: String
+    credential: String, teamID: String, keyID: String, scope: ProviderTokenBook.Scope,
+    apps: [String], issuedAt: Int64, generation: Int64, token: String
   ) {
     self.credential = credential
     self.teamID = teamID
@@ -60,7 +45,7 @@ public struct ProviderTokenRecord: Equatable, Sendable {
   public init?(withdrawing credential: String, at now: Int64) {
     let parts = credential.split(separator: "/", omittingEmptySubsequences: false)
     guard parts.count == 3, !parts[0].isEmpty, !parts[1].isEmpty,
-      let scope = Scope(rawValue: String(parts[2]))
+      let scope = ProviderTokenBook.Scope(rawValue: String(parts[2]))
     else { return nil }
     self.init(
       credential: credential, teamID: String(parts[0]), keyID: String(parts[1]), scope: scope,
@@ -79,7 +64,7 @@ public struct ProviderTokenRecord: Equatable, Sendable {
     teamID = try fields.text("team_id")
     keyID = try fields.text("key_id")
     let environment = try fields.text("environment")
-    guard let scope = Scope(rawValue: environment) else {
+    guard let scope = ProviderTokenBook.Scope(rawValue: environment) else {
       throw fields.fail("environment", "\"\(environment)\" is not production, sandbox or any")
     }
     self.scope = scope
@@ -119,6 +104,14 @@ public struct ProviderTokenRecord: Equatable, Sendable {
   private static func isTokenCharacter(_ byte: UInt8) -> Bool {
     let letter = (byte | 0x20) &- 0x61
     return letter < 26 || byte &- 0x30 < 10 || byte == 0x2D || byte == 0x5F || byte == 0x2E
+  }
+
+  /// The record as the book of tokens has it.
+  public var entry: ProviderTokenBook.Entry {
+    ProviderTokenBook.Entry(
+      credential: credential, teamID: teamID, keyID: keyID, scope: scope, apps: apps,
+      stamp: ProviderTokenStamp(issuedAt: issuedAt, generation: UInt64(max(0, generation))),
+      token: Array(token.utf8))
   }
 
   public var key: [UInt8] { Array(credential.utf8) }

@@ -130,17 +130,12 @@ extension Node {
         member: request["MemberId"].text, instance: request["InstanceId"].optionalText,
         generation: request["Generation"].int32, now: now.ticks)
     }
-    var answers: [Value] = []
-    for topic in request["Topics"].list {
-      let partitions: [Value] = topic["Partitions"].list.map { asked in
-        let partition = TopicPartition(topic["Name"].text, asked["Index"].int32)
-        let error = refusal ?? commit(name, partition, asked, storage)
-        return ["Index": asked["Index"], "Error": .error(error)]
-      }
-      answers.append(["Name": topic["Name"], "Partitions": .list(partitions)])
+    let answer = request.eachPartition { topic, index, asked in
+      let error = refusal ?? commit(name, TopicPartition(topic, index), asked, storage)
+      return ["Index": .number(index), "Error": .error(error)]
     }
     if groups[name]?.isDead == true { groups[name] = nil }
-    return ["Topics": .list(answers)]
+    return answer
   }
 
   private mutating func commit(
@@ -209,16 +204,11 @@ extension Node {
     guard let group = groups[name] else { return ["Error": .error(.groupNotFound)] }
     // The members know which topics are read: while there are any, no offset is deleted.
     let isFree = group.state == .empty
-    var topics: [Value] = []
-    for topic in request["Topics"].list {
-      let partitions: [Value] = topic["Partitions"].list.map { asked in
-        let partition = TopicPartition(topic["Name"].text, asked["Index"].int32)
-        let error: ErrorCode = isFree ? forget(partition, of: name, storage) : .groupSubscribed
-        return ["Index": asked["Index"], "PartitionError": .error(error)]
-      }
-      topics.append(["Name": topic["Name"], "Partitions": .list(partitions)])
+    return request.eachPartition { topic, index, _ in
+      let error: ErrorCode =
+        isFree ? forget(TopicPartition(topic, index), of: name, storage) : .groupSubscribed
+      return ["Index": .number(index), "PartitionError": .error(error)]
     }
-    return ["Topics": .list(topics)]
   }
 
   /// Deletes an offset, unless that cannot be recorded: a restart would bring it back.

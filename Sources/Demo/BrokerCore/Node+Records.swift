@@ -8,38 +8,22 @@ extension Node {
     return topic.leaders[Int(partition)] == caller.broker ? nil : .notLeader
   }
 
-  /// Builds the response's topics: calls `body` for each partition, with the topic's name.
-  func eachPartition(_ request: Value, _ body: (String, Int32, Value) -> Value) -> Value {
-    request["Topics"].map { topic in
-      let name = topic["Name"].text
-      return [
-        "Name": .text(name),
-        "Partitions": topic["Partitions"].map { body(name, $0["Index"].int32, $0) },
-      ]
-    }
-  }
-
   // MARK: Produce
 
   mutating func produce(
     _ request: Value, _ caller: Caller, _ now: Moment, _ storage: any LogStorage
   ) -> Outcome {
     let acks = request["Acks"].int
-    var answers: [Value] = []
-    for topic in request["Topics"].list {
-      let name = topic["Name"].text
-      let partitions = topic["Partitions"].list.map { partition in
-        let index = partition["Index"].int32
-        guard (-1...1).contains(acks) else { return refused(index, .invalidRequiredAcks) }
-        return append(partition["Records"].bytes, name, index, caller, now, storage)
-      }
-      answers.append(["Name": .text(name), "Partitions": .list(partitions)])
+    let answer = request.eachPartition { name, index, asked in
+      guard (-1...1).contains(acks) else { return refused(index, .invalidRequiredAcks) }
+      return append(asked["Records"].bytes, name, index, caller, now, storage)
     }
-    return acks == 0 ? .silent : .answer(["Topics": .list(answers)])
+    return acks == 0 ? .silent : .answer(answer)
   }
 
   private func refused(_ index: Int32, _ error: ErrorCode, _ message: String? = nil) -> Value {
-    ["Index": .number(index), "Error": .error(error), "Message": .optional(message)]
+    let answer: Value = ["Index": .number(index), "Error": .error(error)]
+    return message.map { answer.with("Message", .text($0)) } ?? answer
   }
 
   /// The error for records without a key, which compacted topics reject. The positions tell clients which records of
@@ -175,10 +159,8 @@ extension Node {
   func listOffsets(
     _ request: Value, _ version: Int16, _ caller: Caller, _ storage: any LogStorage
   ) -> Value {
-    let answers = eachPartition(request) { name, index, asked in
-      if let error = problem(topics[name], index, caller) {
-        return ["Index": .number(index), "Error": .error(error)]
-      }
+    request.eachPartition { name, index, asked in
+      if let error = problem(topics[name], index, caller) { return refused(index, error) }
       let log = topics[name]!.logs[Int(index)]
       let found: PartitionLog.Position? =
         switch asked["Time"].int {
@@ -196,47 +178,37 @@ extension Node {
         "OldOffsets": .list(found.map { [.number($0.offset)] } ?? []),
       ]
     }
-    return ["Topics": answers]
   }
 
   func offsetsForEpochs(_ request: Value, _ caller: Caller) -> Value {
-    let answers = eachPartition(request) { name, index, asked in
-      if let error = problem(topics[name], index, caller) {
-        return ["Index": .number(index), "Error": .error(error)]
-      }
+    request.eachPartition { name, index, asked in
+      if let error = problem(topics[name], index, caller) { return refused(index, error) }
       let end = topics[name]!.logs[Int(index)].endOfEpoch(asked["LeaderEpoch"].int32)
       return [
         "Index": .number(index), "LeaderEpoch": .number(end?.epoch ?? -1),
         "EndOffset": .number(end?.end ?? -1),
       ]
     }
-    return ["Topics": answers]
   }
 
   mutating func deleteRecords(
     _ request: Value, _ caller: Caller, _ storage: any LogStorage
   ) -> Value {
-    var answers: [Value] = []
-    for topic in request["Topics"].list {
-      let name = topic["Name"].text
-      let partitions: [Value] = topic["Partitions"].list.map { asked in
-        let index = asked["Index"].int32
-        func refuse(_ error: ErrorCode) -> Value {
-          ["Index": .number(index), "Error": .error(error)]
-        }
-        if let error = problem(topics[name], index, caller) { return refuse(error) }
-        guard topics[name]!.settings.isDeleting else { return refuse(.policyViolation) }
-        let log = topics[name]!.logs[Int(index)]
-        let offset = asked["Offset"] == -1 ? log.end : asked["Offset"].int
-        guard (0...log.end).contains(offset) else { return refuse(.offsetOutOfRange) }
-        do { try cut(name, Int(index), to: offset, storage) } catch { return refuse(.storageError) }
-        return [
-          "Index": .number(index), "LowWatermark": .number(topics[name]!.logs[Int(index)].start),
-        ]
+    request.eachPartition { name, index, asked in
+      if let error = problem(topics[name], index, caller) { return refused(index, error) }
+      guard topics[name]!.settings.isDeleting else { return refused(index, .policyViolation) }
+      let log = topics[name]!.logs[Int(index)]
+      let offset = asked["Offset"] == -1 ? log.end : asked["Offset"].int
+      guard (0...log.end).contains(offset) else { return refused(index, .offsetOutOfRange) }
+      do {
+        try cut(name, Int(index), to: offset, storage)
+      } catch {
+        return refused(index, .storageError)
       }
-      answers.append(["Name": .text(name), "Partitions": .list(partitions)])
+      return [
+        "Index": .number(index), "LowWatermark": .number(topics[name]!.logs[Int(index)].start),
+      ]
     }
-    return ["Topics": .list(answers)]
   }
 
   /// Advances the start offset of a partition's log.

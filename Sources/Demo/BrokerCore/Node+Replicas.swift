@@ -42,7 +42,7 @@ extension Node {
 
   /// A partition can be reassigned only to the node that already has it.
   func reassign(_ request: Value) -> Value {
-    let answers = eachPartition(request) { name, index, asked in
+    request.eachPartition { name, index, asked in
       var error = ErrorCode.unknownTopicOrPartition
       if let topic = topics[name], topic.has(index) {
         let leader: Value = .number(topic.leaders[Int(index)])
@@ -52,6 +52,5 @@ extension Node {
       }
       return ["Index": .number(index), "Error": .error(error)]
     }
-    return ["Topics": answers]
   }
 }

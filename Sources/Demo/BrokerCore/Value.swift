@@ -47,6 +47,18 @@ public enum Value: Equatable, Sendable {
   /// Returns the list of the transformed elements.
   public func map(_ body: (Value) -> Value) -> Value { .list(list.map(body)) }
 
+  /// The topics of the response to this request, from each partition with its topic's name.
+  func eachPartition(_ body: (String, Int32, Value) -> Value) -> Value {
+    let topics = self["Topics"].map { topic in
+      let name = topic["Name"].text
+      return [
+        "Name": .text(name),
+        "Partitions": topic["Partitions"].map { body(name, $0["Index"].int32, $0) },
+      ]
+    }
+    return ["Topics": topics]
+  }
+
   /// Returns the same with the stored records as bytes.
   func loaded(_ storage: any LogStorage) -> Value {
     switch self {

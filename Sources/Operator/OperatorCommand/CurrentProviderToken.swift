@@ -72,7 +72,7 @@ enum CurrentProviderToken {
         }
         do throws(TokenSealProblem) {
           let opened = try seal.opened(record)
-          updates.append(opened.isRemoved ? .removed(credential: name) : .token(opened.bookEntry))
+          updates.append(opened.isRemoved ? .removed(credential: name) : .token(opened.entry))
           problems[name] = nil
         } catch {
           problems[name] = error
@@ -84,20 +84,5 @@ enum CurrentProviderToken {
     let now = WallClock.milliseconds()
     for update in updates { _ = book.apply(update, now: now) }
     return Array(problems.values)
-  }
-}
-
-extension ProviderTokenRecord {
-  fileprivate var bookEntry: ProviderTokenBook.Entry {
-    let reach: ProviderTokenBook.Scope =
-      switch scope {
-      case .production: .production
-      case .sandbox: .sandbox
-      case .any: .any
-      }
-    return ProviderTokenBook.Entry(
-      credential: credential, teamID: teamID, keyID: keyID, scope: reach, apps: apps,
-      stamp: ProviderTokenStamp(issuedAt: issuedAt, generation: UInt64(max(0, generation))),
-      token: Array(token.utf8))
   }
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-import Contract
+public import Contract
 import Crypto
-public import Records
 
 /// A signing key with what it may be used for. Holds a secret: never printed.
 public struct Credential: Sendable {
   public let teamID: String
   public let keyID: String
-  public let scope: ProviderTokenRecord.Scope
+  public let scope: ProviderTokenBook.Scope
   /// Bundle ids, or `*` alone.
   public let apps: [String]
   /// Where its key was read from.
@@ -17,18 +16,9 @@ public struct Credential: Sendable {
   /// `<team>/<key>/<environment>`: the key of its records.
   public var id: String { "\(teamID)/\(keyID)/\(scope.rawValue)" }
 
-  /// The scope as the core has it.
-  var reach: ProviderTokenBook.Scope {
-    switch scope {
-    case .production: .production
-    case .sandbox: .sandbox
-    case .any: .any
-    }
-  }
-
   static func coverage(_ credentials: [Credential]) -> AppCoverage {
     var coverage = AppCoverage()
-    for entry in credentials { coverage.add(entry.apps, entry.reach, team: entry.teamID) }
+    for entry in credentials { coverage.add(entry.apps, entry.scope, team: entry.teamID) }
     return coverage
   }
 

@@ -49,7 +49,7 @@ public enum CredentialsFile {
         throw CredentialsError("\(place): \(credential.id) is listed twice")
       }
       do throws(AppClaims.Overlap) {
-        try claims.claim(credential.apps, credential.reach, by: index)
+        try claims.claim(credential.apps, credential.scope, by: index)
       } catch {
         throw CredentialsError("\(place): \(error)")
       }
@@ -93,7 +93,7 @@ public enum CredentialsFile {
         "\(place): \(field): \"\(value)\" is not ten capital letters and digits")
     }
     let environment = object["environment"] == nil ? "any" : try text(object, "environment", place)
-    guard let scope = ProviderTokenRecord.Scope(rawValue: environment) else {
+    guard let scope = ProviderTokenBook.Scope(rawValue: environment) else {
       throw CredentialsError(
         "\(place): environment: \"\(environment)\" is not production, sandbox or any")
     }

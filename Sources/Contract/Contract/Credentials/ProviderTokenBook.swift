@@ -15,8 +15,8 @@
 ///
 /// Not copyable: a loop uses it for each push, and a copy would retain and release twelve references.
 public struct ProviderTokenBook: ~Copyable, Sendable {
-  /// The environments that a credential is valid for.
-  public enum Scope: UInt8, Sendable, Equatable {
+  /// The environments that a credential is valid for, as spelled in records and lists.
+  public enum Scope: String, Sendable {
     case production
     case sandbox
     case any
