@@ -11,7 +11,15 @@ extension TokenStoreReader {
     /// Called bad by APNs since the registration, which alone makes no token invalid.
     public let suspected: Int
     /// Waves that hold answers and that nobody has decided.
-    public var wavesHeld = 0
+    public let wavesHeld: Int
+
+    public init(valid: Int, removed: Int, invalid: Int, suspected: Int, wavesHeld: Int = 0) {
+      self.wavesHeld = wavesHeld
+      self.valid = valid
+      self.removed = removed
+      self.invalid = invalid
+      self.suspected = suspected
+    }
   }
 
   /// The rows are counted as they change; only suspicions, which are few, are counted here.
@@ -21,6 +29,7 @@ extension TokenStoreReader {
     let held = try waves().count { $0.wave.decision == nil && $0.held > 0 }
     return StateCounts(
       valid: counts.registered, removed: counts.removed, invalid: counts.invalid,
-      suspected: suspected, wavesHeld: held)
+      suspected: suspected,
+      wavesHeld: held)
   }
 }
