@@ -50,6 +50,8 @@ public struct Connection: Sendable {
   private(set) var race: UInt32
   /// Its address was put aside because it failed.
   private(set) var isAddressAside = false
+  /// The gateway has said that it is leaving.
+  private(set) var hasGoAway = false
   /// Its pool was told that it takes no more pushes.
   private var hasLeft = false
   /// Monotonic milliseconds when it was found to be of no more use although streams are open.
@@ -118,15 +120,17 @@ public struct Connection: Sendable {
     perform(machine.answered(status: status, connection: reaction), &turn)
   }
 
-  /// Where an answer to a push came from.
+  /// Where an answer or a GOAWAY came from.
   ///
-  /// - Parameter newest: the token of its pool.
+  /// - Parameters:
+  ///   - isAgain: the push that is answered was refused before, and was to find out here.
+  ///   - newest: the token of its pool.
   func place(
-    of push: borrowing PushState, newest: PoolToken.Choice?
+    isAgain: Bool = false, newest: PoolToken.Choice?
   ) -> DestinationHealth.AnsweringConnection {
     DestinationHealth.AnsweringConnection(
-      at: address, isAgain: push.lastFailure.findsOut, hasAccepted: machine.hasAccepted,
-      firstPushAt: firstPushAt, hasNewestToken: token == newest?.number ?? 0)
+      at: address, isAgain: isAgain, hasAccepted: machine.hasAccepted, firstPushAt: firstPushAt,
+      hasNewestToken: token == newest?.number ?? 0)
   }
 
   /// A stream ended without an answer.
@@ -214,6 +218,7 @@ public struct Connection: Sendable {
   ///
   /// - Parameter isInOrder: without an error or a reason.
   mutating func goAway(isInOrder: Bool, _ turn: inout Turn) {
+    hasGoAway = true
     perform(machine.goAway(isInOrder: isInOrder), &turn)
   }
 

@@ -109,12 +109,16 @@ struct ConnectionSet: Sendable {
     _ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn
   ) {
     turn.count(.goAways)
+    // APNs sends an empty one behind the one that says why.
+    guard reason != nil || isError || !connections[index].hasGoAway else {
+      return connections[index].goAway(isInOrder: false, &turn)
+    }
     let verdict = health.goAway(
-      reason, at: connections[index].address, hasAccepted: connections[index].machine.hasAccepted,
-      now: turn.now, random: turn.chance())
+      reason, on: connections[index].place(newest: token.newest), now: turn.now,
+      random: turn.chance())
     let words = GatewayResponse(status: 0, reason: reason)
     if verdict.isNewRefusal { turn.reportRefusal(pool, app: nil, words) }
-    if verdict.asksForToken { turn.requestToken(pool, words) }
+    if verdict.asksForToken, authentication == .providerToken { turn.requestToken(pool, words) }
     if verdict.isTrouble { putAddressAside(of: index, &turn) }
     connections[index].goAway(isInOrder: !isError && reason == nil, &turn)
   }
@@ -334,7 +338,8 @@ struct ConnectionSet: Sendable {
     retryAfter: UInt64, _ turn: inout Turn
   ) -> DestinationHealth.Reaction {
     health.noteActivity(now: turn.now)
-    let place = connections[index].place(of: push, newest: token.newest)
+    let place = connections[index].place(
+      isAgain: push.lastFailure.findsOut, newest: token.newest)
     let reaction = health.answered(
       DestinationHealth.Answer(
         response, app: push.app, sentAt: turn.monotonic(of: push.sentAt), retryAfter: retryAfter,

@@ -169,7 +169,9 @@ import Testing
     #expect(policy.decide(waiting, health, now: 1_259) == .nothing)
     #expect(policy.decide(waiting, health, now: 1_260) == .open)
     let address = PeerAddress(bytes: [127, 0, 0, 1], port: 443)!
-    _ = health.goAway(.badCertificate, at: address, hasAccepted: true, now: 2_000, random: 0)
+    let place = DestinationHealth.AnsweringConnection(
+      at: address, hasAccepted: true, firstPushAt: 0, hasNewestToken: true)
+    _ = health.goAway(.badCertificate, on: place, now: 2_000, random: 0)
     #expect(policy.decide(waiting, health, now: 31_999) == .nothing)
     #expect(policy.decide(waiting, health, now: 32_000) == .open)
     #expect(policy.decide(load(serving: 1, waiting: true), health, now: 32_000) == .nothing)
