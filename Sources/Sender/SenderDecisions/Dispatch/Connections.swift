@@ -65,6 +65,11 @@ struct Connections: Sendable {
     return sum
   }
 
+  /// The gateway allows no stream on those that there are.
+  var areShut: Bool {
+    capacity == 0 && indices.contains { self[$0].isStaying && self[$0].machine.limit == 0 }
+  }
+
   /// Streams that could be opened now.
   var credit: Int {
     var sum = 0

@@ -56,6 +56,27 @@ import Testing
     #expect(loop.runToEnd(of: 21) && loop.requests.count == 2)
   }
 
+  @Test func `a gateway that allows no streams is in trouble as soon as something waits for it`() {
+    let loop = ScriptedLoop { $0.pool.maximum = 2 }
+    var trouble: DestinationHealth.Trouble? { loop.dispatcher.standing(ofPool: 0)?.trouble }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.gateways[0].streams = 0
+    loop.tell(.limit(0))
+    loop.run(milliseconds: 100)
+    #expect(trouble == nil)
+    loop.produce(1)
+    // It answers PINGs meanwhile, on a second connection as well.
+    for _ in 0..<120 {
+      loop.run(milliseconds: 1_000)
+      #expect(trouble == .gateway)
+    }
+    #expect(loop.open == 2 && loop.counted(.silentConnections) == 0)
+    loop.tell(.limit(10))
+    #expect(loop.runToEnd(of: 2))
+    #expect(loop.delivered(0..<2, attempts: 1) && trouble == nil)
+  }
+
   @Test func `refused streams go again uncounted; a connection that refuses all is left`() {
     let loop = ScriptedLoop(addresses: 2) { $0.pool.minimum = 2 }
     loop.gateways[0].reply = { $0.stream == 1 ? .accepted : .refusedStream }
