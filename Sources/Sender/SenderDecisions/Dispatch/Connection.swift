@@ -46,6 +46,8 @@ public struct Connection: Sendable {
   /// From when on it is to be replaced, and whether that time has come.
   private let replaceAt: UInt64
   private(set) var isAged = false
+  /// It is to be replaced because APNs may not know an app of its credential there.
+  private(set) var isOutdated = false
   /// The search of its pool that it is an attempt of; 0 once that has ended for it.
   private(set) var race: UInt32
   /// Its address was put aside because it failed.
@@ -274,8 +276,8 @@ public struct Connection: Sendable {
 
   // MARK: The end
 
-  /// It is to be replaced.
-  mutating func age() { isAged = true }
+  /// Its credential has other apps than when it was opened: it is to be replaced.
+  mutating func outdate() { (isAged, isOutdated) = (true, true) }
 
   /// It is to be replaced if its time has come.
   mutating func age(now: UInt64) { if now >= replaceAt { isAged = true } }

@@ -176,7 +176,8 @@ struct ConnectionSet: Sendable {
     _ line: (isWaiting: Bool, wantsOtherConnection: Bool), room: Int, _ turn: inout Turn
   ) -> Bool {
     for index in connections.indices { noteLeaving(index, &turn) }
-    if let aged = connections.replaceable(isIdle: !line.isWaiting) {
+    let mayReplace = room > 0 || connectAttempts.count > 0
+    if let aged = connections.replaceable(isIdle: !line.isWaiting, hasRoom: mayReplace) {
       turn.count(.replacedAged)
       connections[aged].retire(&turn)
     }
@@ -257,7 +258,7 @@ struct ConnectionSet: Sendable {
     _ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?, hasOtherApps: Bool
   ) -> Bool {
     health.renewed()
-    if hasOtherApps { for index in connections.indices { connections[index].age() } }
+    if hasOtherApps { for index in connections.indices { connections[index].outdate() } }
     return token.replace(newest)
   }
 

@@ -93,6 +93,9 @@ import Testing
     aged.connecting = 0
     aged.serving = 2
     #expect(policy.decide(aged, now: 4) == .nothing)
+    aged.serving = 1
+    policy.closedIdle()
+    #expect(policy.decide(aged, now: 5) == .open, "also of a pool that has rested")
   }
 
   @Test func `records that must go elsewhere open one more connection at a time`() {

@@ -134,6 +134,35 @@ import Testing
     #expect((0..<200).allSatisfy { (loop.latency(of: $0) ?? .max) <= 100 || $0 == 0 })
   }
 
+  @Test(arguments: [ConnectDeed.slow(1_000), .refused])
+  func `an aged connection serves until another one does, however long that takes`(
+    deed: ConnectDeed
+  ) {
+    let loop = ScriptedLoop { $0.connectionAge = 20_000 }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.gateways[0].connect = { _ in deed }
+    for number in 1..<100 {
+      loop.produce(number)
+      loop.run(milliseconds: 400)
+    }
+    #expect(loop.delivered(0..<100, attempts: 1))
+    #expect((1..<100).allSatisfy { (loop.latency(of: $0) ?? .max) <= 100 })
+    #expect(loop.connects.count > 1 && (loop.counted(.replacedAged) > 0) == (deed != .refused))
+  }
+
+  @Test func `an aged connection that nothing is sent on is replaced as well, and once`() {
+    let loop = ScriptedLoop { $0.connectionAge = 20_000 }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    for _ in 0..<200 {
+      loop.run(milliseconds: 500)
+      #expect((1...2).contains(loop.open))
+    }
+    #expect((4...10).contains(loop.counted(.replacedAged)), "at 10 to 20 s each, in 100 s")
+    #expect((0...1).contains(loop.connects.count - 1 - loop.counted(.replacedAged)))
+  }
+
   @Test func `a connection is replaced before its stream ids run out`() {
     let loop = ScriptedLoop { $0.connectionRequests = 50 }
     loop.produce(0..<300)
@@ -264,6 +293,19 @@ import Testing
     #expect(loop.delivered(0..<70, attempts: 1) && loop.requests.count == 70)
     #expect(loop.connects.count == 7, "each had one turn")
     #expect(loop.counted(.waitsForRoom) > 0)
+  }
+
+  @Test func `without room for a second connection an aged one goes while nothing is sent`() {
+    let loop = loop(1) {
+      $0.budget.most = 1
+      $0.connectionAge = 20_000
+    }
+    for number in 0..<60 {
+      loop.produce(number, app: "app0")
+      loop.run(milliseconds: 1_000)
+    }
+    #expect(loop.runToEnd(of: 60) && loop.delivered(0..<60, attempts: 1))
+    #expect((2...6).contains(loop.counted(.replacedAged)), "at 10 to 20 s each, in 60 s")
   }
 
   @Test func `a credential that always has something to send gives its connection up after a time`()
