@@ -110,6 +110,22 @@ import Testing
     #expect(loop.delivered(10..<20, attempts: 1))
   }
 
+  @Test func `under load, too, a connection that resets what is sent on it is left`() {
+    let loop = ScriptedLoop(addresses: 2) {
+      $0.pool = .init(minimum: 2, maximum: 2)
+      $0.requestTimeout = 600_000
+    }
+    for address in 0...1 { loop.gateways[address].streams = 20 }
+    loop.gateways[0].reply = { $0.stream == 1 ? .accepted : $0.stream == 2 ? .hold : .reset }
+    for second in 0..<60 {
+      loop.produce(second * 100..<second * 100 + 100)
+      loop.run(milliseconds: 1_000)
+    }
+    let sends = loop.requests.filter { $0.address == 0 }
+    let most = Dictionary(grouping: sends, by: \.connection).values.map(\.count).max() ?? 0
+    #expect(most > 2 && most <= 102 + 20, "\(most) on one connection")
+  }
+
   @Test func `a connection on which nothing gets out is left, although PINGs are answered`() {
     let loop = ScriptedLoop { $0.requestTimeout = 2_000 }
     loop.answer { $0.connection == 1 && $0.stream > 1 ? .unwritten : .accepted }
