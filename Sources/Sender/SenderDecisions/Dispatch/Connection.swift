@@ -24,6 +24,9 @@ public struct ConnectionID: Hashable, Comparable, Sendable {
 ///
 /// An event goes to its state machine, and what that wants done is appended to the turn.
 public struct Connection: Sendable {
+  /// The time that it may allow no streams while pushes wait, in milliseconds: then it is to be replaced.
+  static let longestShut: UInt64 = 60_000
+
   public let id: ConnectionID
   /// The number by which a push remembers it: unlike its place, no later connection of the loop has it.
   let serial: UInt64
@@ -48,6 +51,8 @@ public struct Connection: Sendable {
   private(set) var isAged = false
   /// It is to be replaced because APNs may not know an app of its credential there.
   private(set) var isOutdated = false
+  /// Monotonic milliseconds since when pushes wait and the gateway allows no streams.
+  private var shutSince: UInt64?
   /// The search of its pool that it is an attempt of; 0 once that has ended for it.
   private(set) var race: UInt32
   /// Its address was put aside because it failed.
@@ -281,6 +286,14 @@ public struct Connection: Sendable {
 
   /// It is to be replaced if its time has come.
   mutating func age(now: UInt64) { if now >= replaceAt { isAged = true } }
+
+  /// It is to be replaced if it has allowed no streams for long: another address may allow some.
+  ///
+  /// - Parameter isWaiting: pushes wait.
+  mutating func ageIfShut(isWaiting: Bool, now: UInt64) {
+    shutSince = isWaiting && machine.limit == 0 ? shutSince ?? now : nil
+    if let shutSince, now - shutSince >= Self.longestShut { isAged = true }
+  }
 
   /// It closes as its streams end.
   mutating func retire(_ turn: inout Turn) { perform(machine.retire(), &turn) }

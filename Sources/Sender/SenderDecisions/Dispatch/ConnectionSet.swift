@@ -175,7 +175,10 @@ struct ConnectionSet: Sendable {
   mutating func maintain(
     _ line: (isWaiting: Bool, wantsOtherConnection: Bool), room: Int, _ turn: inout Turn
   ) -> Bool {
-    for index in connections.indices { noteLeaving(index, &turn) }
+    for index in connections.indices {
+      noteLeaving(index, &turn)
+      connections[index].ageIfShut(isWaiting: line.isWaiting, now: turn.now)
+    }
     let mayReplace = room > 0 || connectAttempts.count > 0
     if let aged = connections.replaceable(isIdle: !line.isWaiting, hasRoom: mayReplace) {
       turn.count(.replacedAged)

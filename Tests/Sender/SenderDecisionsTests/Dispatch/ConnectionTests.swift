@@ -71,10 +71,25 @@ import Testing
       loop.run(milliseconds: 1_000)
       #expect(trouble == .gateway)
     }
-    #expect(loop.open == 2 && loop.counted(.silentConnections) == 0)
+    #expect(loop.counted(.silentConnections) == 0)
+    #expect(loop.connects.count <= 7, "each is replaced once a minute")
     loop.tell(.limit(10))
     #expect(loop.runToEnd(of: 2))
     #expect(loop.delivered(0..<2, attempts: 1) && trouble == nil)
+  }
+
+  @Test func `a connection that allows no streams for a minute is replaced, by another address`() {
+    let loop = ScriptedLoop(addresses: 2) { $0.pool.maximum = 1 }
+    loop.gateways[0].streams = 0
+    loop.named = [0]
+    loop.produce(0..<5)
+    loop.run(milliseconds: 30_000)
+    #expect(loop.connects.count == 1 && loop.endings.isEmpty)
+    loop.named = nil
+    #expect(loop.runToEnd(of: 5, within: 40_000))
+    #expect(loop.delivered(0..<5, attempts: 1))
+    #expect(loop.requests.allSatisfy { $0.address == 1 })
+    #expect(loop.run { loop.open == 1 } && loop.connects.count == 2)
   }
 
   @Test func `refused streams go again uncounted; a connection that refuses all is left`() {
