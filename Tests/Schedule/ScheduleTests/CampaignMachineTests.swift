@@ -308,6 +308,24 @@ import Testing
     #expect(machine.isIdle)
   }
 
+  @Test func `a campaign that passed a limit stops, though later outcomes are within it`() {
+    var progress = CampaignProgress()
+    (progress.state, progress.total, progress.revision) = (.running, 1_000, 1)
+    let plan = CampaignPlan(startAt: 0, limits: .init(rejected: 0.02))
+    var machine = CampaignMachine(plan, progress, pageSize: 10)
+    #expect(machine.next(now: 0, .init()) == .read(after: "", limit: 10))
+    #expect(machine.read(count: 10, last: "a", limit: 10, now: 0) == 1)
+    #expect(machine.next(now: 0, .init()) == .produce(page: 1))
+    #expect(machine.next(now: 0, .init()) == .read(after: "a", limit: 10))
+    // The last page of the audience: it is dropped.
+    #expect(machine.read(count: 5, last: "b", limit: 10, now: 0) == 2)
+    #expect(machine.next(now: 0, .init(outcomes: 100, rejected: 3)) == nil)
+    machine.produced(page: 1)
+    #expect(state(&machine, 1, 200, 3) == .stopped)
+    #expect(machine.progress.reason == "3 of 100 pushes were rejected")
+    #expect(machine.progress.addressed == 10 && machine.isIdle)
+  }
+
   @Test func `draining begins nothing, and says how far it is`() {
     var progress = CampaignProgress()
     (progress.state, progress.total, progress.revision) = (.running, 100, 1)

@@ -87,8 +87,8 @@ public struct CampaignMachine: Sendable {
   private var produceNotBefore = Int64.min
   private var isForgotten = false
   private var isDraining = false
-  /// The campaign ends once Kafka has acknowledged the pages in flight.
-  private var isEnding = false
+  /// How the campaign ends once Kafka has acknowledged the pages in flight; nil while it goes on.
+  private var ending: (state: CampaignProgress.State, reason: String?)?
 
   /// - Parameter progress: the progress in the campaign's record.
   public init(_ plan: CampaignPlan, _ progress: CampaignProgress, pageSize: Int) {
@@ -226,7 +226,7 @@ public struct CampaignMachine: Sendable {
     }
     guard !isDraining else { return nil }
     if progress.state.isOver { return forgetting(now, evidence) }
-    guard !isEnding, pacing == nil else { return nil }
+    guard ending == nil, pacing == nil else { return nil }
     if plan.hasPace, !progress.hasSetPace {
       guard maySetPace else { return nil }
       pacing = true
@@ -323,6 +323,8 @@ public struct CampaignMachine: Sendable {
 
   private mutating func decide(_ now: Int64, _ evidence: CampaignEvidence) {
     guard isUnderWay(now, evidence) else { return }
+    // Later outcomes may be within the limits again. Pages were dropped: it cannot go on as if nothing had been decided.
+    if let ending { return end(ending.state, now, ending.reason) }
     if let by = control.cancelledBy { return end(.cancelled, now, "cancelled by \(by)") }
     if let refusal = evidence.refusal {
       return end(.stopped, now, "ingest refused a request of it: \(refusal)")
@@ -371,8 +373,8 @@ public struct CampaignMachine: Sendable {
   /// Drops the pages not handed to Kafka, and waits for those in flight before the campaign ends.
   private mutating func end(_ state: CampaignProgress.State, _ now: Int64, _ reason: String?) {
     pages.dropWaiting()
-    isEnding = !pages.isEmpty
-    guard !isEnding else { return }
+    ending = pages.isEmpty ? nil : (state, reason)
+    guard pages.isEmpty else { return }
     (progress.endedAt, progress.reason) = (now, reason)
     become(state)
   }
