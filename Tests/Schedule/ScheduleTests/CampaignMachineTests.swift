@@ -139,6 +139,16 @@ import Testing
     #expect(machine.next(now: 99_000, .init(outcomes: 100)) == nil)
   }
 
+  /// A topic may have a token more than once: there is one push to it, and no outcome for the others.
+  @Test func `the first part is judged by its devices, however often it has each of them`() {
+    var evidence = CampaignEvidence(outcomes: 71, ended: 91)
+    evidence.repeated = 20
+    var machine = afterTrial()
+    #expect(state(&machine, 11_000, evidence) == nil)
+    evidence.devices.outcomes = 72
+    #expect(state(&machine, 11_000, evidence) == .running)
+  }
+
   @Test func `a clock that was a day ahead when the first part ended delays nothing by a day`() {
     var machine = afterTrial()
     // The record has 10,000; the next owner's clock is right.

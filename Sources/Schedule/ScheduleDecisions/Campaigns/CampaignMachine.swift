@@ -355,8 +355,9 @@ public struct CampaignMachine: Sendable {
       // The saved time is from a clock that was ahead: restart the wait now.
       (progress.trialEndedAt, record.isDirty) = (now, true)
     }
+    let devices = progress.addressed - evidence.repeated
     guard let trial = plan.trial, let ended = progress.trialEndedAt, now >= ended + trial.wait,
-      Double(evidence.devices.outcomes) >= Self.evidence * Double(progress.addressed)
+      Double(evidence.devices.outcomes) >= Self.evidence * Double(devices)
     else { return }
     if let reason = evidence.problem(plan.limits) { return end(.stopped, now, reason) }
     become(.running)
