@@ -49,6 +49,8 @@ final class CampaignReceipts: Sendable {
   private let hasEnded = Atomic(false)
   /// The number of records that were removed before they could be read: what they say is in no count.
   let missed = Atomic(0)
+  /// Whether retention may have removed receipts of a campaign before they were looked for.
+  let beginLate = Atomic(false)
 
   private init() {}
 
@@ -95,6 +97,8 @@ final class CampaignReceipts: Sendable {
     /// When partitions that were added are looked for, in monotonic milliseconds, and the pause until the next time.
     private var widensAt: UInt64 = 0
     private static let wideningPause: UInt64 = 10_000
+    /// Of a campaign that began within this time no receipt is old enough to be removed, in milliseconds.
+    private static let shortestRetention: Int64 = 60_000
     private var followed: Subjects = [:]
     /// The campaigns counted at the current position; the others join once the past is read.
     private var present: Subjects = [:]
@@ -192,15 +196,13 @@ final class CampaignReceipts: Sendable {
     /// past of campaigns that were added.
     private func begin() throws(KafkaError) {
       guard let open = try widened() else {
-        reading = try ReceiptReading(kafka, topic, since: Self.first(followed))
+        reading = try startReading(followed)
         present = followed
         return
       }
       let added = followed.filter { present[$0.key] == nil }
       guard past == nil, !added.isEmpty else { return }
-      past = (
-        try ReceiptReading(kafka, topic, since: Self.first(added), until: open.positions), added
-      )
+      past = (try startReading(added, until: open.positions), added)
       present.merge(added) { _, new in new }
     }
 
@@ -218,8 +220,19 @@ final class CampaignReceipts: Sendable {
       return wider
     }
 
-    private static func first(_ campaigns: Subjects) -> Int64 {
-      campaigns.values.map(\.since).min() ?? 0
+    /// The receipts since the first of these campaigns began.
+    private func startReading(
+      _ campaigns: Subjects, until ends: [Int32: Int64]? = nil
+    ) throws(KafkaError) -> ReceiptReading {
+      let since = campaigns.values.map(\.since).min() ?? 0
+      let opened = try ReceiptReading(kafka, topic, since: since, until: ends)
+      if opened.beginsLate, WallClock.milliseconds() >= since + Self.shortestRetention {
+        shared.beginLate.store(true, ordering: .relaxed)
+        log(
+          SchedulerLog.receiptsBeginLate,
+          ["topic": topic, "remedy": "a retention.ms that is longer than campaigns take"])
+      }
+      return opened
     }
   }
 
@@ -254,6 +267,8 @@ private final class ReceiptReading {
   private(set) var positions: [Int32: Int64]
   /// The end offsets of the reading; nil if it has no end.
   private let ends: [Int32: Int64]?
+  /// Whether it begins with the first record kept of a partition that had others: they may be of its time, too.
+  let beginsLate: Bool
 
   /// - Parameters:
   ///   - since: milliseconds since the epoch.
@@ -269,6 +284,9 @@ private final class ReceiptReading {
     positions = [:]
     for (place, offset) in zip(all, offsets) { positions[place.partition] = offset }
     ends = until
+    // Asked afterwards: what is removed meanwhile is not among the offsets.
+    let kept = try admin.watermarks(all, timeoutMilliseconds: 10_000)
+    beginsLate = zip(offsets, kept).contains { $1.low > 0 && $0 <= $1.low }
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
   }
 
@@ -276,7 +294,7 @@ private final class ReceiptReading {
   init(
     _ kafka: KafkaConfiguration, _ topic: String, continuing other: ReceiptReading
   ) throws(KafkaError) {
-    (positions, ends) = (other.positions, other.ends)
+    (positions, ends, beginsLate) = (other.positions, other.ends, false)
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
   }
 
