@@ -90,6 +90,19 @@ import Testing
     #expect(state(&machine, 9_000, 0, 0) == .done)
   }
 
+  @Test func `the first wave begins where the audience does`() {
+    let plan = CampaignPlan(startAt: 1_000, local: .init(time: 0, zone: "UTC"))
+    var machine = CampaignMachine(plan, .init(), pageSize: 10)
+    #expect(state(&machine, 1_000, 0, 0) == .running)
+    #expect(machine.next(now: 1_000, .init()) == .count)
+    machine.counted(5, start: "0:3.0-9")
+    #expect(state(&machine, 1_000, 0, 0) == .running)
+    #expect(machine.next(now: 1_000, .init()) == .findWaves)
+    machine.found(waves: [2_000])
+    #expect(state(&machine, 1_000, 0, 0) == .running && machine.progress.wave == 2_000)
+    #expect(machine.next(now: 2_000, .init()) == .read(after: "0:3.0-9", limit: 10))
+  }
+
   @Test func `nothing is addressed before its time`() {
     var machine = CampaignMachine(CampaignPlan(startAt: 5_000), .init(), pageSize: 10)
     #expect(machine.next(now: 4_999, .init()) == nil)

@@ -123,7 +123,9 @@ public struct CampaignMachine: Sendable {
   private mutating func enter(_ left: ArraySlice<Int64>) {
     (waves, hasReadAll) = (Array(left), left.isEmpty)
     guard let wave = left.first, wave != progress.wave else { return }
-    (progress.wave, progress.cursor) = (wave, "")
+    // The first one begins at the position that counting found: that of a topic of tokens is not empty.
+    if progress.wave != nil { progress.cursor = "" }
+    progress.wave = wave
     record.isDirty = true
   }
 
