@@ -58,7 +58,7 @@ import Testing
     #expect(machine.next(now: 1_000, .init()) == nil)
     machine.unanswered(now: 1_000)
     #expect(machine.next(now: 2_000, .init()) == .findWaves)
-    machine.found(waves: [9_000, 3_000, 6_000])
+    machine.found(waves: [9_000, 3_000, 6_000], now: 2_000)
     #expect(state(&machine, 2_000, 0, 0) == .running && machine.progress.wave == 3_000)
     #expect(machine.next(now: 2_999, .init()) == nil)
     #expect(machine.next(now: 3_000, .init()) == .read(after: "", limit: 10))
@@ -81,13 +81,30 @@ import Testing
     {
       machine = CampaignMachine(plan, progress, pageSize: 10)
       #expect(machine.next(now: 9_000, .init()) == .findWaves)
-      machine.found(waves: waves)
+      machine.found(waves: waves, now: 9_000)
       if wave != 6_000 { #expect(state(&machine, 9_000, 0, 0) == .running) }
       #expect(machine.next(now: 9_000, .init()) == .read(after: cursor, limit: 10))
       #expect(machine.progress.wave == wave)
     }
     #expect(machine.read(count: 0, last: "", limit: 10, now: 0) == nil)
     #expect(state(&machine, 9_000, 0, 0) == .done)
+  }
+
+  @Test func `a new owner does not leave out a zone whose time comes before the current wave`() {
+    var progress = CampaignProgress()
+    (progress.state, progress.total, progress.revision) = (.running, 20, 1)
+    progress.wave = 6_000
+    let plan = CampaignPlan(startAt: 1_000, local: .init(time: 0, zone: "UTC"))
+    var machine = CampaignMachine(plan, progress, pageSize: 10)
+    #expect(machine.next(now: 3_500, .init()) == .findWaves)
+    machine.found(waves: [3_000, 5_000, 6_000], now: 3_500)
+    #expect(state(&machine, 3_500, 0, 0) == .running && machine.progress.wave == 5_000)
+    #expect(machine.next(now: 5_000, .init()) == .read(after: "", limit: 10))
+    #expect(machine.read(count: 1, last: "z", limit: 10, now: 5_000) == 1)
+    #expect(machine.next(now: 5_000, .init()) == .produce(page: 1))
+    machine.produced(page: 1)
+    #expect(state(&machine, 5_000, 0, 0) == .running && machine.progress.wave == 6_000)
+    #expect(machine.next(now: 6_000, .init()) == .read(after: "", limit: 10))
   }
 
   @Test func `the first wave begins where the audience does`() {
@@ -98,7 +115,7 @@ import Testing
     machine.counted(5, start: "0:3.0-9")
     #expect(state(&machine, 1_000, 0, 0) == .running)
     #expect(machine.next(now: 1_000, .init()) == .findWaves)
-    machine.found(waves: [2_000])
+    machine.found(waves: [2_000], now: 1_000)
     #expect(state(&machine, 1_000, 0, 0) == .running && machine.progress.wave == 2_000)
     #expect(machine.next(now: 2_000, .init()) == .read(after: "0:3.0-9", limit: 10))
   }

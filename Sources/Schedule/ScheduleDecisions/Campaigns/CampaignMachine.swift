@@ -113,10 +113,12 @@ public struct CampaignMachine: Sendable {
     record.isDirty = true
   }
 
-  /// The waves of the audience by start time. A new owner continues with the wave in the progress.
-  public mutating func found(waves: [Int64]) {
+  /// The waves of the audience by start time. A new owner continues with the wave in the progress, or with an earlier
+  /// one whose time is still to come: that of a zone which no device had before.
+  public mutating func found(waves: [Int64], now: Int64) {
     (isAsking, isOutdated) = (false, false)
-    enter(waves.sorted().drop { $0 < progress.wave ?? .min })
+    let over = now + Self.clockDifference
+    enter(waves.sorted().drop { $0 < progress.wave ?? .min && $0 <= over })
   }
 
   /// Makes the first of these waves the current one.
