@@ -285,6 +285,23 @@ import Testing
     #expect(other.next(now: 6_000, .init()) == .read(after: "", limit: 10))
   }
 
+  @Test func `a clock that is set back holds up no page`() {
+    var progress = CampaignProgress()
+    (progress.state, progress.total, progress.revision) = (.running, 100, 1)
+    let plan = CampaignPlan(startAt: 0, hasPace: true)
+    var machine = CampaignMachine(plan, progress, pageSize: 10)
+    let now: Int64 = 3_600_000
+    #expect(machine.next(now: now, .init()) == .setPace(isSet: true))
+    machine.paced(now: now)
+    #expect(state(&machine, now, 0, 0) == .running)
+    #expect(machine.next(now: now, .init()) == .read(after: "", limit: 10))
+    #expect(machine.read(count: 10, last: "a", limit: 10, now: now) == 1)
+    #expect(machine.next(now: now + 1_000, .init()) == .produce(page: 1))
+    #expect(machine.next(now: 1_000, .init()) == .read(after: "a", limit: 10))
+    #expect(machine.read(count: 10, last: "b", limit: 10, now: 1_000) == 2)
+    #expect(machine.next(now: 1_000, .init()) == .produce(page: 2))
+  }
+
   @Test func `its pace goes with its last push, its record long after its end`() {
     var progress = CampaignProgress()
     (progress.state, progress.revision, progress.endedAt) = (.done, 3, 1_000)

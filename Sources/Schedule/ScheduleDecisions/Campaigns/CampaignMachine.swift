@@ -237,7 +237,10 @@ public struct CampaignMachine: Sendable {
       return .setPace(isSet: true)
     }
     guard progress.state == .running, !control.isPaused else { return nil }
-    if now >= produceNotBefore, let page = pages.waiting, mayProduce(page) {
+    // `produceNotBefore` may come from a clock that was ahead.
+    if now >= produceNotBefore || now < produceNotBefore - Self.paceLead,
+      let page = pages.waiting, mayProduce(page)
+    {
       pages.produce(page.number)
       return .produce(page: page.number)
     }
@@ -260,7 +263,7 @@ public struct CampaignMachine: Sendable {
       (progress.isPaused, record.isDirty) = (isPaused, true)
       if isPaused { discard() }
     }
-    if let page = pages.waiting, now - page.readAt > Self.shelfLife { discard() }
+    if let page = pages.waiting, abs(now - page.readAt) > Self.shelfLife { discard() }
     guard let pace else { return }
     if ahead.isTooFar(planned: planned, ended: evidence.ended, pace) { discard() }
     ahead.note(
