@@ -97,8 +97,6 @@ final class CampaignReceipts: Sendable {
     /// When partitions that were added are looked for, in monotonic milliseconds, and the pause until the next time.
     private var widensAt: UInt64 = 0
     private static let wideningPause: UInt64 = 10_000
-    /// Of a campaign that began within this time no receipt is old enough to be removed, in milliseconds.
-    private static let shortestRetention: Int64 = 60_000
     private var followed: Subjects = [:]
     /// The campaigns counted at the current position; the others join once the past is read.
     private var present: Subjects = [:]
@@ -226,7 +224,7 @@ final class CampaignReceipts: Sendable {
     ) throws(KafkaError) -> ReceiptReading {
       let since = campaigns.values.map(\.since).min() ?? 0
       let opened = try ReceiptReading(kafka, topic, since: since, until: ends)
-      if opened.beginsLate, WallClock.milliseconds() >= since + Self.shortestRetention {
+      if opened.mayLack(since: since, now: WallClock.milliseconds()) {
         shared.beginLate.store(true, ordering: .relaxed)
         log(
           SchedulerLog.receiptsBeginLate,
@@ -267,8 +265,8 @@ private final class ReceiptReading {
   private(set) var positions: [Int32: Int64]
   /// The end offsets of the reading; nil if it has no end.
   private let ends: [Int32: Int64]?
-  /// Whether it begins with the first record kept of a partition that had others: they may be of its time, too.
-  let beginsLate: Bool
+  /// The age at which records are removed, if it begins with the first one kept of a partition that had others.
+  private let retention: Int64?
 
   /// - Parameters:
   ///   - since: milliseconds since the epoch.
@@ -286,7 +284,8 @@ private final class ReceiptReading {
     ends = until
     // Asked afterwards: what is removed meanwhile is not among the offsets.
     let kept = try admin.watermarks(all, timeoutMilliseconds: 10_000)
-    beginsLate = zip(offsets, kept).contains { $1.low > 0 && $0 <= $1.low }
+    let beginsLate = zip(offsets, kept).contains { $1.low > 0 && $0 <= $1.low }
+    retention = beginsLate ? Self.retention(of: topic, admin) : nil
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
   }
 
@@ -294,8 +293,22 @@ private final class ReceiptReading {
   init(
     _ kafka: KafkaConfiguration, _ topic: String, continuing other: ReceiptReading
   ) throws(KafkaError) {
-    (positions, ends, beginsLate) = (other.positions, other.ends, false)
+    (positions, ends, retention) = (other.positions, other.ends, nil)
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
+  }
+
+  /// In milliseconds; Kafka's default where it is unknown, and a minute where the size of the log decides.
+  private static func retention(of topic: String, _ admin: KafkaAdmin) -> Int64 {
+    let settings = (try? admin.topicSettings([topic], timeoutMilliseconds: 5_000))?[topic]
+    func number(_ name: String) -> Int64? { settings?[name].flatMap { Int64($0) } }
+    if let most = number("retention.bytes"), most >= 0 { return 60_000 }
+    let age = number("retention.ms") ?? 7 * 86_400_000
+    return age < 0 ? .max : age
+  }
+
+  /// Whether records of its time may have been removed before it began.
+  func mayLack(since time: Int64, now: Int64) -> Bool {
+    retention.map { now - time >= $0 } ?? false
   }
 
   /// The number of partitions that are read.
