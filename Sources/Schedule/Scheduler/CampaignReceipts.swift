@@ -285,7 +285,7 @@ private final class ReceiptReading {
     // Asked afterwards: what is removed meanwhile is not among the offsets.
     let kept = try admin.watermarks(all, timeoutMilliseconds: 10_000)
     let beginsLate = zip(offsets, kept).contains { $1.low > 0 && $0 <= $1.low }
-    retention = beginsLate ? Self.retention(of: topic, admin) : nil
+    retention = beginsLate ? Self.removalAge(of: topic, admin) : nil
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
   }
 
@@ -298,7 +298,7 @@ private final class ReceiptReading {
   }
 
   /// In milliseconds; Kafka's default where it is unknown, and a minute where the size of the log decides.
-  private static func retention(of topic: String, _ admin: KafkaAdmin) -> Int64 {
+  private static func removalAge(of topic: String, _ admin: KafkaAdmin) -> Int64 {
     let settings = (try? admin.topicSettings([topic], timeoutMilliseconds: 5_000))?[topic]
     func number(_ name: String) -> Int64? { settings?[name].flatMap { Int64($0) } }
     if let most = number("retention.bytes"), most >= 0 { return 60_000 }
