@@ -261,6 +261,8 @@ private let lower = token.lowercased()
     for (query, field) in [
       ("", "app"), ("app=com.example.shop&limit=0", "limit"),
       ("app=com.example.shop&limit=x", "limit"), ("app=com.example.shop&since=-1", "since"),
+      ("app=com.example.shop&since=1795000000", "since"),
+      ("app=com.example.shop&since=1795000000000000", "since"),
       ("app=com.example.shop&cursor=x", "cursor"),
       ("app=com.example.shop&cursor=1.x.ab", "cursor"),
       ("app=com.example.shop&cursor=1.sandbox.ab&since=x", "since"),
@@ -270,6 +272,9 @@ private let lower = token.lowercased()
       #expect(answer.status == 400)
       #expect(try APIFixture.json(answer.text)["field"]?.string == field, "\(query)")
     }
+    let seconds = try fixture.send(
+      "GET", "invalid-tokens?app=com.example.shop&since=1795000000", key: "shop")
+    #expect(seconds.text.contains("is in seconds (1795000000); milliseconds"), "\(seconds.text)")
     #expect(try fixture.send("GET", "invalid-tokens?app=a.b", key: "shop").status == 403)
   }
 
