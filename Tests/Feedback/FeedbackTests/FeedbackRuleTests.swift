@@ -271,6 +271,22 @@ import Waiting
 
   // MARK: Times
 
+  /// It would be older than every answer of APNs, and the token would stay on the topic although it is erased.
+  @Test(arguments: [-1, 0, 1_795_000_000] as [Int64])
+  func `a tombstone whose timestamp is none, or in seconds, forgets what APNs has said`(
+    timestamp: Int64
+  ) throws {
+    let invalidator = try invalidator("tokens.db")
+    _ = try judge(invalidator, [invalid(1, at: WallClock.milliseconds() - 60_000)])
+    #expect(try isInvalid(invalidator, 1))
+    let tombstone = Job(
+      partition: TopicPartition(topic: names.devices, partition: 0), offset: 0,
+      writtenAt: timestamp, content: .forgotten(device))
+    let said = try invalidator.judge([tombstone]).publications
+    #expect(said.map(\.record) == [nil, nil])
+    #expect(said.last?.release?.reason == .removed)
+  }
+
   @Test func `no time of an answer lies after its reception, nor is it older than an hour`() throws
   {
     let reader = JobReader(names)
