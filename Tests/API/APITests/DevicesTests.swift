@@ -126,6 +126,8 @@ private let lower = token.lowercased()
     #expect(twice.text.contains(#""field":"app""#), "\(twice.text)")
     let list = try fixture.send("PUT", "devices/\(token)", "[]")
     #expect(list.status == 400 && list.text.contains("not a JSON object"), "\(list.text)")
+    let comma = try fixture.send("PUT", "devices/\(token)", #"{"app":"a.b",}"#)
+    #expect(comma.status == 400 && comma.text.contains("a comma stands before"), "\(comma.text)")
   }
 
   @Test func `a registration that Kafka does not acknowledge is answered with 503`() throws {
