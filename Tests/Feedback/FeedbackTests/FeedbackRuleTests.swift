@@ -365,6 +365,15 @@ import Waiting
     #expect(try invalidator.store.device(long) == DeviceState())
   }
 
+  /// A batch that is packed may have it, and a record that no topic takes would end the process at each start.
+  @Test func `of a reason of megabytes the mark has the beginning`() throws {
+    let invalidator = try invalidator("tokens.db")
+    let answer = Fixture.feedback(device, reason: String(repeating: "é", count: 1 << 20))
+    let marks = try judge(invalidator, [answer]).publications.map(\.record)
+    #expect(marks.map { $0?.reason } == [String(repeating: "é", count: 32)])
+    #expect(try invalidator.store.device(device).isInvalid)
+  }
+
   @Test func `a registration in seconds or far in the future is refused with what is expected`() {
     let reader = JobReader(names)
     func detail(_ time: Int64, timestamp: Int64 = 1_795_000_000_000) -> String? {
