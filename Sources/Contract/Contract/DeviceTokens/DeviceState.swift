@@ -36,9 +36,7 @@ public struct DeviceState: Equatable, Sendable {
     public init(since: Int64, aliveFrom: Int64, reason: String, recordedAt: Int64) {
       self.since = since
       self.aliveFrom = aliveFrom
-      self.reason =
-        reason.utf8.count <= Self.longestReason
-        ? reason : String(decoding: reason.utf8.prefix(Self.longestReason), as: UTF8.self)
+      self.reason = reason.beginning(bytes: Self.longestReason)
       self.recordedAt = recordedAt
     }
 
