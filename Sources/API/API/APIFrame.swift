@@ -66,7 +66,7 @@ final class APIFrame {
     try demand(route.needs, key)
     if request.isBatch {
       let limit = request.longestBody
-      if let length = exchange.announcedLength, length > limit { throw .tooLarge(limit) }
+      if let length = exchange.announcedLength, length > limit { throw route.tooLarge(limit) }
     } else {
       api.keys.take(key, 1, now: api.now)
     }

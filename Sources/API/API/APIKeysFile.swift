@@ -112,6 +112,7 @@ enum APIKeysFile {
     guard !names.isEmpty, names.count == value.array?.count else {
       throw Failure("\(place): is not an array of app ids")
     }
+    if let problem = AppClaims.patternProblem(in: names) { throw Failure("\(place): \(problem)") }
     return Set(names.map(\.exact))
   }
 

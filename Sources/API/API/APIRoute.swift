@@ -43,7 +43,7 @@ struct APIRoute: Sendable {
   var body = 0
   /// The names that its query may have; nil to ignore what else is there.
   var arguments: [String]?
-  var tooLarge: @Sendable (Int) -> Problem = Problem.tooLarge
+  var tooLarge: @Sendable (Int) -> Problem = { .tooLarge("the body has more than \($0) bytes") }
   var key: @Sendable (APIContext, StreamExchange) throws(Problem) -> APIKey = {
     (api, exchange) throws(Problem) in try api.key(exchange)
   }

@@ -28,24 +28,30 @@ enum Admission {
   static func body(
     type: String?, encoding: String?, idempotencyKey: String?
   ) throws(Problem) -> Body {
-    let media = (type ?? "application/json").split(separator: ";").first?.lowercased()
-      .trimmingBlanks
-    let form: ItemSplitter.Form
-    switch media {
-    case "application/json": form = .document
-    case "application/x-ndjson", "application/jsonl", "application/ndjson": form = .lines
-    default: throw .mediaType(media ?? "")
-    }
-    let isPacked: Bool
-    switch encoding?.lowercased() {
-    case nil, "", "identity": isPacked = false
-    case "gzip", "x-gzip": isPacked = true
-    default: throw .encoding(encoding ?? "")
-    }
+    guard let form = form(type) else { throw .mediaType(type ?? "") }
+    guard let isPacked = isPacked(encoding) else { throw .encoding(encoding ?? "") }
     if let idempotencyKey, !isIdempotencyKey(idempotencyKey) {
       throw .malformed("Idempotency-Key is not 1 to \(longestIdempotencyKey) ASCII characters")
     }
     return Body(form: form, isPacked: isPacked, idempotencyKey: idempotencyKey)
+  }
+
+  /// The form of a media type; nil for any other.
+  private static func form(_ type: String?) -> ItemSplitter.Form? {
+    switch (type ?? "application/json").split(separator: ";").first?.lowercased().trimmingBlanks {
+    case "application/json": .document
+    case "application/x-ndjson", "application/jsonl", "application/ndjson": .lines
+    default: nil
+    }
+  }
+
+  /// Whether a content encoding is gzip; nil for any other than that and none.
+  private static func isPacked(_ encoding: String?) -> Bool? {
+    switch encoding?.lowercased() {
+    case nil, "", "identity": false
+    case "gzip", "x-gzip": true
+    default: nil
+    }
   }
 
   /// Bytes other than ASCII have no agreed meaning in a header: different keys could become the same id.
@@ -56,9 +62,17 @@ enum Admission {
 
   /// Requires a JSON body without a content encoding.
   static func plainJSON(type: String?, encoding: String?) throws(Problem) {
-    let body = try body(type: type, encoding: encoding, idempotencyKey: nil)
-    guard body.form == .document else { throw .mediaType(type ?? "") }
-    guard !body.isPacked else { throw .encoding(encoding ?? "") }
+    guard form(type) == .document else {
+      throw .mediaType(type ?? "", supported: "application/json")
+    }
+    try plain(encoding)
+  }
+
+  /// Requires a body without a content encoding.
+  static func plain(_ encoding: String?) throws(Problem) {
+    guard isPacked(encoding) == false else {
+      throw .encoding(encoding ?? "", supported: "the body as it is")
+    }
   }
 }
 

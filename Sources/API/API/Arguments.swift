@@ -62,10 +62,11 @@ enum Arguments {
   static func object(
     _ request: APIRequest, _ known: [String], of name: String
   ) throws(Problem) -> JSONObject {
-    let bytes = Array(request.body.bytes)
-    guard let object = (try? request.api.parser.parse(bytes))?.object else {
-      throw .malformed("the body is not a JSON object")
+    let root: JSONValue
+    do throws(JSONError) { root = try request.api.parser.parse(request.body.bytes) } catch {
+      throw .malformed("the body is \(error)")
     }
+    guard let object = root.object else { throw .malformed("the body is not a JSON object") }
     if let twice = object.duplicateKey { throw .field(twice, "is given twice") }
     if let unknown = object.members.first(where: { !known.contains($0.key) }) {
       throw .field(unknown.key, "is not a member of \(name)")

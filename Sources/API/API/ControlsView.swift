@@ -72,8 +72,8 @@ final class ControlsView {
       return
     }
     var author = ControlRecord.Author(of: value)
-    author.by = author.by.map { String($0.prefix(PacesAPI.longestReason)) }
-    author.reason = author.reason.map { String($0.prefix(PacesAPI.longestReason)) }
+    author.by = author.by?.beginning(bytes: PacesAPI.longestReason)
+    author.reason = author.reason?.beginning(bytes: PacesAPI.longestReason)
     paces[subject] = Pace(rate: rate, author: author)
   }
 }

@@ -125,8 +125,15 @@ enum DevicesAPI {
   private static func place(
     since: String?, cursor: String?
   ) throws(Problem) -> InvalidTokenPage.Cursor {
-    let begin = since.map { Int64($0) ?? -1 } ?? 0
-    guard begin >= 0 else { throw .field("since", "is not a time in milliseconds since 1970") }
+    var begin: Int64 = 0
+    if let since {
+      guard let time = Int64(since) else {
+        throw .field("since", "is not a time in milliseconds since 1970")
+      }
+      // In seconds it would be a time in 1970: all of the app's tokens would be listed.
+      if let problem = OutsideTime.problem(time) { throw .field("since", problem) }
+      begin = time
+    }
     // An empty token comes before all tokens recorded at this time.
     guard let cursor else { return .init(recordedAt: begin, token: "", environment: "") }
     // The cursor is after the start of the first page.

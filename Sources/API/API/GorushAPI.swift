@@ -12,6 +12,7 @@ enum GorushAPI {
     var push = APIRoute("POST", "/api/push", [.kafka, .batch], Self.push)
     push.key = { (api, exchange) throws(Problem) in try key(api, exchange) }
     push.refusal = refusal
+    push.tooLarge = { .tooLarge("the body has more than \($0) bytes; split it") }
     // gorush ignores them.
     push.arguments = nil
     return [push]
@@ -41,10 +42,9 @@ enum GorushAPI {
   }
 
   private static func push(_ request: APIRequest) throws(Problem) -> APIAction {
-    let encoding = request.exchange.header("Content-Encoding")
+    try Admission.plain(request.exchange.header("Content-Encoding"))
     let form = try Admission.body(
-      type: nil, encoding: encoding, idempotencyKey: request.exchange.header("Idempotency-Key"))
-    guard !form.isPacked else { throw .encoding(encoding ?? "") }
+      type: nil, encoding: nil, idempotencyKey: request.exchange.header("Idempotency-Key"))
     guard request.isComplete else { return .read }
     guard request.body.withSpan({ JSONWeight.isBearable($0) }) else {
       throw .tooLarge("the body has too many small values for its length; split it")

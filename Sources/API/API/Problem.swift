@@ -95,16 +95,20 @@ struct Problem: Error, Equatable {
       "the body has more than \(limit) bytes; send lines as application/x-ndjson, at any length")
   }
 
-  static func mediaType(_ type: String) -> Problem {
+  /// - Parameter supported: what to send instead.
+  static func mediaType(
+    _ type: String, supported: String = "application/json or application/x-ndjson"
+  ) -> Problem {
     Problem(
       status: 415, title: "Unsupported media type",
-      detail: "\"\(type)\" is not supported: send application/json or application/x-ndjson")
+      detail: "\"\(type)\" is not supported: send \(supported)")
   }
 
-  static func encoding(_ encoding: String) -> Problem {
+  /// - Parameter supported: what to send instead.
+  static func encoding(_ encoding: String, supported: String = "gzip, or none") -> Problem {
     Problem(
       status: 415, title: "Unsupported content encoding",
-      detail: "\"\(encoding)\" is not supported: send gzip, or none")
+      detail: "\"\(encoding)\" is not supported: send \(supported)")
   }
 
   /// A refusal by the HTTP server itself: the bytes are not a request.

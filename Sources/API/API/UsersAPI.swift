@@ -55,6 +55,10 @@ enum UsersAPI {
   private static func forget(_ request: APIRequest) throws(Problem) -> APIAction {
     let user = try User(request)
     if let app = user.app { try request.demandSend(for: app) }
+    // A key that only reads would erase nothing, and be told that it has.
+    guard !request.key.apps.isEmpty else {
+      throw .forbidden("this key may not send for any app, and so erases nobody")
+    }
     let apps = user.apps(of: request.key.apps)
     return .ask(
       Query([.devices, .schedule], answerBytes: 256 << 10) { (databases) throws(StoreError) in

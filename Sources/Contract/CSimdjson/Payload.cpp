@@ -173,7 +173,11 @@ unsigned value_kind(std::string_view token) {
 bool is_late(std::string_view token) {
   const std::string_view text = martlet::trimmed(token);
   double number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (result.ec == std::errc::result_out_of_range) {
+    // Above all doubles. One below all of them has a negative exponent, or begins with 0.
+    return text.front() != '0' && text.find('-') == std::string_view::npos;
+  }
   return number >= MARTLET_TIME_LIMIT;
 }
 

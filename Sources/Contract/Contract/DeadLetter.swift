@@ -99,7 +99,7 @@ public struct DeadLetter: Equatable, Sendable {
       (DeadLetterHeader.apnsID, apnsID), (TraceParent.header, traceParent),
     ]
     return all.compactMap { name, value in
-      value.map { (name, Self.shortened($0, to: DeadLetterHeader.longest)) }
+      value.map { (name, $0.beginning(bytes: DeadLetterHeader.longest)) }
     }
   }
 
@@ -107,14 +107,6 @@ public struct DeadLetter: Equatable, Sendable {
   public mutating func note(_ cut: DeadLetterCut) {
     guard !cut.remark.isEmpty else { return }
     let room = DeadLetterHeader.longest - cut.remark.utf8.count
-    detail = Self.shortened(detail, to: room) + cut.remark
-  }
-
-  /// The leading characters that fit into this many bytes.
-  private static func shortened(_ text: String, to bytes: Int) -> String {
-    guard text.utf8.count > bytes else { return text }
-    var end = text.utf8.index(text.startIndex, offsetBy: bytes)
-    while end.samePosition(in: text.unicodeScalars) == nil { end = text.utf8.index(before: end) }
-    return String(text.unicodeScalars[..<end])
+    detail = detail.beginning(bytes: room) + cut.remark
   }
 }

@@ -32,7 +32,9 @@ public enum PaceSubject: Sendable {
     }
     let name = String(parts[1])
     switch kind {
-    case .lane: self = .lane(name)
+    case .lane:
+      guard let lane = try? PaceSubject(.lane, name) else { return nil }
+      self = lane
     case .group:
       // A group may contain a colon, an app may not. By bytes: a group may begin with a combining mark.
       let parts = name.utf8.split(
@@ -43,14 +45,17 @@ public enum PaceSubject: Sendable {
       else { return nil }
       self = group
     case .app:
-      guard case .app(let app, let environment)? = PauseSubject(key: name) else { return nil }
-      self = .app(app, environment)
+      guard case .app(let app, let environment)? = PauseSubject(key: name),
+        let subject = try? PaceSubject(.app, app, environment)
+      else { return nil }
+      self = subject
     case .device:
       guard let colon = name.lastIndex(of: ":"),
         let type = PushType(String(name[name.index(after: colon)...]).utf8.span),
-        case .app(let app, let environment)? = PauseSubject(key: String(name[..<colon]))
+        case .app(let app, let environment)? = PauseSubject(key: String(name[..<colon])),
+        let device = try? PaceSubject(.device, app, environment, type)
       else { return nil }
-      self = .device(app, environment, type)
+      self = device
     }
   }
 

@@ -12,12 +12,15 @@ public enum ControlRecord {
     return (try? JSONDocument(value))?.root["paused"]?.bool
   }
 
+  /// The most bytes that are kept of who cancelled a campaign, for each of thousands.
+  private static let longestAuthor = 256
+
   /// The control of the campaign in its key, and when it was written; nil for an unreadable value, which has no effect.
   public static func campaign(
     _ value: UnsafeRawBufferPointer
   ) -> (control: CampaignControl, at: Int64)? {
     guard let root = (try? JSONDocument(value))?.root, let at = root["at"]?.time else { return nil }
-    let by = root["by"]?.string ?? ""
+    let by = (root["by"]?.string ?? "").beginning(bytes: Self.longestAuthor)
     let isCancelled = root["cancelled"]?.bool == true
     return (
       CampaignControl(

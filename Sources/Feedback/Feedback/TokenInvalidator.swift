@@ -112,8 +112,7 @@ struct TokenInvalidator {
         guard let device else { break }
         try store.forget(device, at: WallClock.milliseconds())
         let place = places.next()!
-        tally.marks.forget(
-          written: job.writtenAt, received: job.received(now: now), place, rows[place])
+        tally.marks.forget(received: job.received(now: now), place, rows[place])
       case .deadLetter: tally.add(.deadLettered)
       case .receipts(let receipts, let unusable):
         kept += receipts

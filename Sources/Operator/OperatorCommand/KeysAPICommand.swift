@@ -66,6 +66,11 @@ enum KeysAPICommand: Command {
         throw SettingErrors(
           nil, "the NAME is not 1 to 64 bytes without control characters or a blank at an end")
       }
+      for (setting, apps) in [("apps", apps), ("read", readable)] {
+        if let problem = AppClaims.patternProblem(in: apps) {
+          throw SettingErrors(setting, problem)
+        }
+      }
     }
   }
 

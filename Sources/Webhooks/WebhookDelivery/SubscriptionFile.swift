@@ -91,8 +91,8 @@ private struct SubscriptionEntry {
       throw failure("url: \(problem)")
     }
     var subscription = Subscription(name: name, url: url, keys: try keys(), kinds: try kinds())
-    subscription.apps = try texts("apps")
-    subscription.reasons = try texts("reasons")
+    subscription.apps = try plainTexts("apps")
+    subscription.reasons = try plainTexts("reasons")
     subscription.since = try number("since", 0...OutsideTime.last)
     // In seconds it would be a time in 1970: all that the topics have would be sent.
     if let problem = subscription.since.flatMap(OutsideTime.problem) {
@@ -149,6 +149,15 @@ private struct SubscriptionEntry {
       throw failure("\(member): is not an array of texts")
     }
     return Set(texts.map(\.exact))
+  }
+
+  /// Texts that are compared as they are: a pattern would match no event.
+  private func plainTexts(_ member: String) throws(SubscriptionFile.Failure) -> Set<ExactText>? {
+    let texts = try texts(member)
+    if let pattern = texts?.sorted().first(where: { $0.utf8.contains(UInt8(ascii: "*")) }) {
+      throw failure("\(member): \"\(pattern)\" is a pattern; name each, or leave it out for all")
+    }
+    return texts
   }
 
   private func number(

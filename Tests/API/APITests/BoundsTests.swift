@@ -234,6 +234,23 @@ private let lines = "application/x-ndjson"
     #expect(error?.description == #"f: key 2: "shop" and "all" have the same sha256"#)
   }
 
+  @Test func `a pattern among apps, which would match none, is refused`() throws {
+    func parse(_ apps: String, _ more: String = "") -> String? {
+      do throws(APIKeysFile.Failure) {
+        _ = try APIKeysFile.parse(Array("[\(entry("k", apps: apps, more))]".utf8), "f")
+        return nil
+      } catch {
+        return error.description
+      }
+    }
+    #expect(parse(#""*""#) == nil && parse(#""a.b","*""#) == nil)
+    #expect(
+      parse(#""a.b","com.example.*""#)
+        == #"f: key 1: apps: "com.example.*" is a pattern; list each bundle id, or "*" for every app"#
+    )
+    #expect(parse(#""a.b""#, #","read":["a*"]"#)?.hasPrefix("f: key 1: read: ") == true)
+  }
+
   /// It is in the headers of records, on `/metrics` and in answers of other commands.
   @Test(arguments: ["", "a\\nb", "\\u007f", "\\u0085", " a", "a "])
   func `a name with a control character, and a blank at an end of it, are refused`(name: String)

@@ -126,6 +126,8 @@ private let lower = token.lowercased()
     #expect(twice.text.contains(#""field":"app""#), "\(twice.text)")
     let list = try fixture.send("PUT", "devices/\(token)", "[]")
     #expect(list.status == 400 && list.text.contains("not a JSON object"), "\(list.text)")
+    let comma = try fixture.send("PUT", "devices/\(token)", #"{"app":"a.b",}"#)
+    #expect(comma.status == 400 && comma.text.contains("a comma stands before"), "\(comma.text)")
   }
 
   @Test func `a registration that Kafka does not acknowledge is answered with 503`() throws {
@@ -261,6 +263,8 @@ private let lower = token.lowercased()
     for (query, field) in [
       ("", "app"), ("app=com.example.shop&limit=0", "limit"),
       ("app=com.example.shop&limit=x", "limit"), ("app=com.example.shop&since=-1", "since"),
+      ("app=com.example.shop&since=1795000000", "since"),
+      ("app=com.example.shop&since=1795000000000000", "since"),
       ("app=com.example.shop&cursor=x", "cursor"),
       ("app=com.example.shop&cursor=1.x.ab", "cursor"),
       ("app=com.example.shop&cursor=1.sandbox.ab&since=x", "since"),
@@ -270,6 +274,9 @@ private let lower = token.lowercased()
       #expect(answer.status == 400)
       #expect(try APIFixture.json(answer.text)["field"]?.string == field, "\(query)")
     }
+    let seconds = try fixture.send(
+      "GET", "invalid-tokens?app=com.example.shop&since=1795000000", key: "shop")
+    #expect(seconds.text.contains("is in seconds (1795000000); milliseconds"), "\(seconds.text)")
     #expect(try fixture.send("GET", "invalid-tokens?app=a.b", key: "shop").status == 403)
   }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import EventLoop
+import HTTPClient
 import Kafka
+import Records
 import Telemetry
 import TestSupport
 import Testing
@@ -26,6 +28,45 @@ import Testing
     #expect(values("/v1/users/", of: "/v1/users/{user...}") == nil)
     #expect(values("/v1/campaigns/a/pause", of: "/v1/campaigns/{name}/pause") == ["a"])
     #expect(values("/v1/campaigns/a/stop", of: "/v1/campaigns/{name}/pause") == nil)
+  }
+
+  /// Lines of JSON, which may be packed, are for `POST /v1/notifications` alone.
+  @Test func `a refused body is told what its path takes`() throws {
+    let fixture = try APIFixture(["--gorush"])
+    func refusal(
+      _ method: String, _ path: String, _ body: String = "{}", key: String = "operator",
+      type: String = "application/json", encoding: String = "identity"
+    ) throws -> String {
+      let answer = try HTTPClient(timeoutMilliseconds: 30_000).send(
+        method, "http://127.0.0.1:\(fixture.port)/\(path)", Array(body.utf8), contentType: type,
+        headers: ["Authorization: Bearer \(key)", "Content-Encoding: \(encoding)"])
+      let problem = try APIFixture.json(answer.text)
+      return "\(answer.status) \((problem["detail"] ?? problem["message"])?.string ?? "")"
+    }
+    let routes = [
+      ("PUT", "v1/devices/ab"), ("PUT", "v1/paces/lane/bulk"), ("POST", "v1/campaigns"),
+    ]
+    for (method, path) in routes {
+      for type in ["application/x-ndjson", "text/plain"] {
+        #expect(
+          try refusal(method, path, type: type)
+            == "415 \"\(type)\" is not supported: send application/json")
+      }
+    }
+    for (method, path) in routes + [("POST", "api/push")] {
+      for encoding in ["gzip", "br"] {
+        #expect(
+          try refusal(method, path, encoding: encoding)
+            == "415 \"\(encoding)\" is not supported: send the body as it is")
+      }
+    }
+    let long = String(repeating: " ", count: 5_000)
+    #expect(
+      try refusal("PUT", "v1/devices/ab", long) == "413 the body has more than 4096 bytes")
+    #expect(
+      try refusal("POST", "api/push", long, key: "all")
+        == "413 the body has more than 4096 bytes; split it")
+    #expect(try fixture.post("{}", type: "text/plain").text.contains("x-ndjson"))
   }
 
   @Test func `a change whose client has gone before Kafka answers is made and counted`() throws {

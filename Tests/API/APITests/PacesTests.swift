@@ -75,6 +75,20 @@ import Testing
     #expect(try eventuallyReads(fixture, "paces/group/b?app=a.b") { status, _ in status == 404 })
   }
 
+  /// A character may have any number of marks.
+  @Test func `of an author and a reason as long as a record the beginning is told`() throws {
+    let fixture = try APIFixture()
+    let long = "é" + String(repeating: "\u{301}", count: 100_000)
+    try fixture.kafka.produce(
+      fixture.kafka.name("controls"), key: "pace:app:com.example.shop:production",
+      value: #"{"pace":"5/s","by":"\#(long)","reason":"\#(long)"}"#)
+    #expect(
+      try eventuallyReads(fixture, "paces/app/com.example.shop") { status, pace in
+        let texts: [String?] = [pace?["by"]?.string, pace?["reason"]?.string]
+        return status == 200 && texts.allSatisfy { $0?.utf8.count == PacesAPI.longestReason }
+      })
+  }
+
   @Test func `a key needs the right to paces, and the app or all of them`() throws {
     let fixture = try APIFixture()
     func status(_ method: String, _ path: String, _ key: String?) throws -> Int {

@@ -85,6 +85,18 @@ import Testing
       fixture.value(of: "martlet_api_key_device_changes_total", ["shop", "removed"]) == .integer(2))
   }
 
+  @Test func `a key that only reads erases nobody, and is told so`() throws {
+    let location = folder.file("tokens.db")
+    try Self.put(try TokenStore(location, now: 1), [(Self.device(1), "ann")])
+    let key = #"[{"name":"reader","sha256":"\#(APIFixture.digest("reader"))","read":["*"]}]"#
+    let fixture = try APIFixture(["--database", location], keys: key)
+    #expect(try fixture.send("GET", "users/ann", key: "reader").status == 200)
+    for query in ["", "?app=\(Self.shop)"] {
+      let answer = try fixture.send("DELETE", "users/ann\(query)", key: "reader")
+      #expect(answer.status == 403, "\(query): \(answer.text)")
+    }
+  }
+
   @Test func `of a user with very many devices a thousand are told and forgotten at a time`() throws
   {
     let location = folder.file("tokens.db")

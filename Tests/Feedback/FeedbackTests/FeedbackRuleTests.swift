@@ -271,6 +271,22 @@ import Waiting
 
   // MARK: Times
 
+  /// It would be older than every answer of APNs, and the token would stay on the topic although it is erased.
+  @Test(arguments: [-1, 0, 1_795_000_000] as [Int64])
+  func `a tombstone whose timestamp is none, or in seconds, forgets what APNs has said`(
+    timestamp: Int64
+  ) throws {
+    let invalidator = try invalidator("tokens.db")
+    _ = try judge(invalidator, [invalid(1, at: WallClock.milliseconds() - 60_000)])
+    #expect(try isInvalid(invalidator, 1))
+    let tombstone = Job(
+      partition: TopicPartition(topic: names.devices, partition: 0), offset: 0,
+      writtenAt: timestamp, content: .forgotten(device))
+    let said = try invalidator.judge([tombstone]).publications
+    #expect(said.map(\.record) == [nil, nil])
+    #expect(said.last?.release?.reason == .removed)
+  }
+
   @Test func `no time of an answer lies after its reception, nor is it older than an hour`() throws
   {
     let reader = JobReader(names)
@@ -347,6 +363,15 @@ import Waiting
       try mark.value.withUnsafeBytes { try invalidator.apply(names.invalidTokens, key, $0) }
     }
     #expect(try invalidator.store.device(long) == DeviceState())
+  }
+
+  /// A batch that is packed may have it, and a record that no topic takes would end the process at each start.
+  @Test func `of a reason of megabytes the mark has the beginning`() throws {
+    let invalidator = try invalidator("tokens.db")
+    let answer = Fixture.feedback(device, reason: String(repeating: "é", count: 1 << 20))
+    let marks = try judge(invalidator, [answer]).publications.map(\.record)
+    #expect(marks.map { $0?.reason } == [String(repeating: "é", count: 32)])
+    #expect(try invalidator.store.device(device).isInvalid)
   }
 
   @Test func `a registration in seconds or far in the future is refused with what is expected`() {

@@ -67,6 +67,10 @@ import Testing
     #expect(Self.rates(0, 10).secondsLeft(Self.progress(addressed: 1_000), outcomes: 905) == 10)
     // No outcome is known yet.
     #expect(Self.rates(50, 0).secondsLeft(Self.progress(addressed: 500), outcomes: 0) == 10)
+    // More were addressed than counted, and anyone may have written the rate.
+    for rate in [50, 1e-300] {
+      #expect(Self.rates(rate, 0).secondsLeft(Self.progress(addressed: 2_000), outcomes: 0) == 1)
+    }
     #expect(Self.rates(0, 0).secondsLeft(Self.progress(addressed: 500), outcomes: 100) == nil)
     #expect(Self.rates(9, 9).secondsLeft(Self.progress(total: nil), outcomes: 0) == nil)
     #expect(Self.rates(9, 9).secondsLeft(Self.progress(.scheduled), outcomes: 0) == nil)

@@ -64,4 +64,12 @@ public struct AppClaims: Sendable {
     }
     return nil
   }
+
+  /// The fault in apps of which one is a pattern, such as `com.example.*`, which would match none; nil without one. `*`
+  /// stands for every app.
+  public static func patternProblem(in apps: [String]) -> String? {
+    apps.first { $0 != "*" && $0.utf8.contains(UInt8(ascii: "*")) }.map {
+      "\"\($0)\" is a pattern; list each bundle id, or \"*\" for every app"
+    }
+  }
 }

@@ -72,14 +72,12 @@ public struct DeviceMarks<Device: Hashable & Comparable & Sendable>: Sendable {
     }
   }
 
-  /// A device's registration was deleted, and with it what APNs reported until the tombstone was `written` (below 0:
-  /// unknown): it may be read again.
+  /// A device's registration was deleted, and with it what APNs reported until the tombstone was `received`: it may be
+  /// read again.
   @inlinable
-  public mutating func forget(
-    written: Int64, received: Int64, _ device: Device, _ state: DeviceState
-  ) {
+  public mutating func forget(received: Int64, _ device: Device, _ state: DeviceState) {
     let mark = (marked(device) ?? state).mark
-    if let mark, written >= 0, mark.recordedAt > written { return }
+    if let mark, mark.recordedAt > received { return }
     usable[device] = state.mark?.isRemoval == false
     releases[device] = DeviceRelease(.removed, at: received)
   }

@@ -26,14 +26,17 @@ public struct DeviceState: Equatable, Sendable {
     /// The earliest registration that proves the token valid.
     public var aliveFrom: Int64
     /// APNs' reason.
-    public var reason: String
+    public private(set) var reason: String
     /// When APNs reported it.
     public var recordedAt: Int64
+
+    /// The most bytes of a reason: APNs has none that is longer, and anyone may have written one that no record holds.
+    static let longestReason = 64
 
     public init(since: Int64, aliveFrom: Int64, reason: String, recordedAt: Int64) {
       self.since = since
       self.aliveFrom = aliveFrom
-      self.reason = reason
+      self.reason = reason.beginning(bytes: Self.longestReason)
       self.recordedAt = recordedAt
     }
 

@@ -12,7 +12,7 @@ import Testing
   private func forgotten() -> DeviceMarks<Int> {
     var marks = DeviceMarks<Int>(clockSkew: 0)
     _ = marks.judge(answer(410, "Unregistered", at: 1_000), 7, DeviceState())
-    marks.forget(written: 2_000, received: 2_000, 7, DeviceState())
+    marks.forget(received: 2_000, 7, DeviceState())
     return marks
   }
 

@@ -33,6 +33,15 @@ import Testing
     }
   }
 
+  /// A character may have any number of marks.
+  @Test func `of who cancelled a campaign the beginning is kept`() {
+    let author = ControlRecord.Author(
+      at: 1_795_000_000_000, by: "é" + String(repeating: "\u{301}", count: 1_000), reason: nil)
+    let value = ControlRecord.value(.init(key: "cancelled", value: .bool(true)), by: author)
+    let control = value.withUnsafeBytes { ControlRecord.campaign($0)?.control }
+    #expect(control?.cancelledBy?.utf8.count == 256)
+  }
+
   @Test func `a campaign is written and read back`() throws {
     var campaign = try Self.read(
       Self.json(

@@ -4,6 +4,7 @@ import EventLoop
 import Glibc
 import Records
 import ServiceKit
+import Settings
 import Telemetry
 import TestSupport
 import Testing
@@ -60,6 +61,16 @@ import Testing
       }
     }
     _ = try KeysAPICommand.settings(KeysAPICommand.values(["the shop"]))
+  }
+
+  @Test func `a pattern among apps is refused`() throws {
+    for flag in ["--apps", "--read"] {
+      let error = #expect(throws: SettingErrors.self) {
+        _ = try KeysAPICommand.settings(KeysAPICommand.values(["shop", flag, "a.b,a.*"]))
+      }
+      #expect(error?.errors.first?.problem.contains("\"a.*\" is a pattern") == true)
+    }
+    _ = try KeysAPICommand.settings(KeysAPICommand.values(["shop", "--apps", "*", "--read", "*"]))
   }
 
   @Test func `a file keeps its mode, owner and link`() throws {

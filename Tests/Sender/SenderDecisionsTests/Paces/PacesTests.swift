@@ -18,7 +18,8 @@ import Testing
 
   @Test(arguments: [
     "", "pace:", "pace:app:", "pace:app:com.example.app", "pace:app:com.example.app:live",
-    "pace:lane:",
+    "pace:lane:", "pace:lane:Bulk", "pace:lane:seventeen-letters", "pace:app:a b:production",
+    "pace:device:a b:production:alert",
     "pace:group:", "pace:group:spring-sale", "pace:group:a:live:g", "pace:group:a:production:",
     "pace:group::production:g", "pace:device:x", "pace:device:a:production",
     "pace:device:a:production:x",

@@ -11,7 +11,7 @@ import Webhooks
 @Suite struct EventReaderTests {
   private func read(
     _ source: EventSource, key: String = "", _ value: String?,
-    _ change: (inout Subscription) -> Void = { _ in }
+    recordedAt: Int64 = 1_795_000_000_000, _ change: (inout Subscription) -> Void = { _ in }
   ) -> EventReader.Result {
     var subscription = Subscription(
       name: "crm", url: "https://a.example", keys: [[1]], kinds: Set(EventKind.allCases))
@@ -23,7 +23,7 @@ import Webhooks
         reader.read(
           source, key: key,
           value: bytes == nil ? UnsafeRawBufferPointer(start: nil, count: 0) : value,
-          partition: 3, offset: 17, recordedAt: 1_795_000_000_000)
+          partition: 3, offset: 17, recordedAt: recordedAt)
       }
     }
   }
@@ -65,6 +65,17 @@ import Webhooks
     #expect(read(.invalidTokens, key: "?", nil).unreadable == 1)
     #expect(read(.invalidTokens, key: "ab:a:production", "{}").unreadable == 1)
     #expect(read(.invalidTokens, key: "cd:a:production", mark).unreadable == 1, "of another device")
+  }
+
+  /// A batch is given up when its newest event is as old as the time for which it is tried.
+  @Test(arguments: [-1, 0, 1_795_000_000] as [Int64])
+  func `a record whose timestamp is none, or in seconds, is not taken for an old one`(
+    timestamp: Int64
+  ) throws {
+    let device = #"{"token":"ab","app":"a","environment":"production","registered_at":1}"#
+    let result = read(.devices, key: "ab:a:production", device, recordedAt: timestamp)
+    #expect(result.events.map(\.recordedAt) == [-1])
+    #expect(try result.events.map(json).map { $0["id"] } == ["push.devices/3/17/0@0"])
   }
 
   @Test func `registrations and removals; a tombstone is neither`() throws {

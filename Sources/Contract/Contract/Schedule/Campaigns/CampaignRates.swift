@@ -36,7 +36,8 @@ public struct CampaignRates: Equatable, Sendable {
       ? Double(goal - count) / outcomes
       : addressed > 0 ? Double(goal - progress.addressed) / addressed : .infinity
     if count >= goal { return 0 }
-    return left < 1e9 ? max(1, Int(left.rounded(.up))) : nil
+    // Below 0 if more were addressed than counted.
+    return left < 1e9 ? Int(max(1, left).rounded(.up)) : nil
   }
 }
 
