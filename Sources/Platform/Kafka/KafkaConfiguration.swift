@@ -71,6 +71,12 @@ public struct KafkaConfiguration: Sendable {
     producerPreferences.append(Self.linger(milliseconds))
   }
 
+  /// Takes records that anybody may have written and that are written again: librdkafka refuses above 1,000,000 bytes,
+  /// and a topic, whose limit counts a compressed batch, has them. The topic still decides.
+  public mutating func preferRecordsOfAnySize() {
+    producerPreferences.append(("message.max.bytes", "\(64 << 20)"))
+  }
+
   /// Sends each record without a key to a random partition, as a preference of the service. librdkafka would send those
   /// of 10 ms to one partition; five in a row make it spin until the broker answers (docs/kafka.md).
   public mutating func preferSpreading() {

@@ -106,12 +106,15 @@ extension SchedulerWorker {
     _ topic: KafkaTopic, key: ExactText, _ value: UnsafeRawBufferPointer?, _ headers: [KafkaHeader],
     as tag: Tag, _ slot: Int
   ) -> Bool {
-    var key = key.text
-    let isTaken = key.withUTF8 { key in
-      write { () throws(KafkaError) in
+    var (key, isTaken) = (key.text, false)
+    do {
+      isTaken = try key.withUTF8 { key in
         try producer.produce(
           topic, key: UnsafeRawBufferPointer(key), value: value, headers: headers, as: tag)
       }
+    } catch {
+      if value != nil, (error as? KafkaError)?.isOfSize == true { return bury(slot, "\(error)") }
+      fail("\(error)")
     }
     if !isTaken { machine.postponed(slot) }
     return isTaken
@@ -124,26 +127,26 @@ extension SchedulerWorker {
     _ topic: KafkaTopic, key: [UInt8]?, _ value: [UInt8]?, _ headers: [KafkaHeader] = [],
     as tag: Tag
   ) -> Bool {
-    write { () throws(KafkaError) in
-      try producer.produce(topic, key: key, value: value, headers: headers, as: tag)
-    }
-  }
-
-  private func write(_ body: () throws(KafkaError) -> Bool) -> Bool {
     do throws(KafkaError) {
-      return try body()
+      return try producer.produce(topic, key: key, value: value, headers: headers, as: tag)
     } catch {
       fail("\(error)")
       return false
     }
   }
 
-  /// A record that Kafka can never accept ends the process: nothing is lost, and it is retried after the repair.
+  /// A record that Kafka can never accept ends the process: nothing is lost, and it is retried after the repair. A request
+  /// that is too large for its topic is a dead letter, as with ingest: whoever may write the schedule made it so.
   func drainAnswers() {
     let wall = WallClock.milliseconds()
     for answer in producer.drainAnswers() {
       if let problem = answer.problem {
-        fail(problem)
+        switch answer.tag {
+        case .request(let slot, round) where answer.refused?.isOfSize == true,
+          .activity(let slot, round, _, _) where answer.refused?.isOfSize == true:
+          _ = bury(slot, problem)
+        default: fail(problem)
+        }
         continue
       }
       switch answer.tag {

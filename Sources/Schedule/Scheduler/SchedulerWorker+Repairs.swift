@@ -48,12 +48,13 @@ extension SchedulerWorker {
 
   /// Ends a request that cannot be processed: it becomes a dead letter, and its tombstone follows.
   ///
+  /// - Parameter size: why its topic does not take it; nil if it has crashed the process.
   /// - Returns: false when the producer's queue is full.
-  func bury(_ slot: Int) -> Bool {
+  func bury(_ slot: Int, _ size: String? = nil) -> Bool {
     let entry = machine.entry(slot)
     let record = UnreadableRecord(
-      reason: .invalidSchedule, detail: DeadLetter.crashed, key: Array(entry.key.utf8),
-      value: Array(entry.content.utf8))
+      reason: size == nil ? .invalidSchedule : .recordTooLarge, detail: size ?? DeadLetter.crashed,
+      key: Array(entry.key.utf8), value: Array(entry.content.utf8))
     let place = TopicPartition(topic: topics.scheduleName, partition: entry.partition)
     let headers = record.headers(
       by: .scheduler, from: place, entry.row.offset, at: WallClock.milliseconds())
@@ -62,6 +63,13 @@ extension SchedulerWorker {
       return false
     }
     counters.add(.unreadable)
+    if let size {
+      context.log(
+        SchedulerLog.recordUnreadable,
+        [
+          "partition": "\(entry.partition)", "offset": "\(entry.row.offset)", "problem": size,
+        ])
+    }
     return end(slot)
   }
 

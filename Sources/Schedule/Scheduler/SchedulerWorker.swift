@@ -92,6 +92,7 @@ final class SchedulerWorker {
     self.store = store
     var kafka = cluster.configuration
     kafka.preferLinger(milliseconds: KafkaDefaults.lingerOfScheduler)
+    kafka.preferRecordsOfAnySize()
     self.kafka = kafka
     loop = try ServiceLoop("worker", context)
     let wakeup = loop.wakeup

@@ -17,13 +17,15 @@ final class SchedulerFixture {
   let producer: KafkaProducer
   let folder = TemporaryFolder()
 
-  init(partitions: Int = 2) throws {
+  /// - Parameter requestBytes: `max.message.bytes` of the requests.
+  init(partitions: Int = 2, requestBytes: Int? = nil) throws {
     kafka = try KafkaFixture()
     names = TopicNames(prefix: kafka.prefix)
     for topic in names.all {
       try kafka.createTopic(
         String(topic.name.dropFirst(kafka.prefix.count)), partitions: partitions,
-        compacted: topic.cleanup == .compact)
+        compacted: topic.cleanup == .compact,
+        mostBytes: topic.name == names.requests ? requestBytes : nil)
     }
     producer = try KafkaProducer(kafka.configuration)
   }

@@ -142,6 +142,42 @@ import Testing
     #expect(scheduler.stop() == nil)
   }
 
+  @Test func `a request that is too large for its topic becomes a dead letter, and others leave`()
+    throws
+  {
+    let fixture = try SchedulerFixture(partitions: 1, requestBytes: 1_020_000)
+    var kafka = fixture.kafka.configuration
+    kafka.preferRecordsOfAnySize()
+    let producer = try KafkaProducer(kafka)
+    defer { producer.close() }
+    let (topic, now) = (fixture.names.schedule, WallClock.milliseconds())
+    // The first one is larger than librdkafka takes by itself.
+    for (id, size) in [("large", 1_010_000), ("larger", 1_030_000), ("small", 10)] {
+      try fixture.kafka.produce(
+        producer, producer.topic(named: topic), key: "a.b:production:\(id)",
+        value: "S1\t\(now)\t\(now)\t\t\n{\"id\":\"\(id)\",\"x\":\"\(incompressible(size))\"}")
+    }
+    let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
+    try expectEventually { try fixture.readAll(fixture.names.requests).count == 2 }
+    try expectEventually { try fixture.readAll(fixture.names.deadLetters).count == 1 }
+    let letter = try fixture.readAll(fixture.names.deadLetters)[0]
+    let headers = DeadLetter(letter.headers)
+    #expect(letter.key == "a.b:production:larger" && headers.reason == "record_too_large")
+    #expect(headers.origin?.description == "\(topic)/0/1")
+    try expectEventually { try fixture.readAll(topic).count { $0.value == nil } == 3 }
+    #expect(scheduler.counter("unreadable") == 1 && scheduler.stop() == nil)
+  }
+
+  /// A text that LZ4 does not make shorter.
+  private func incompressible(_ count: Int) -> String {
+    var state: UInt64 = 1
+    let bytes = (0..<count).map { _ in
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return UInt8(ascii: "0") + UInt8(truncatingIfNeeded: state >> 58)
+    }
+    return String(decoding: bytes, as: UTF8.self).replacing("\\", with: "z")
+  }
+
   @Test func `a request that waits by a clock that was ahead gets its own time when that is right`()
     throws
   {
