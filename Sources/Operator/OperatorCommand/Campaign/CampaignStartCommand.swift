@@ -91,16 +91,16 @@ enum CampaignStartCommand: Command {
     let cluster = try KafkaCluster(settings.kafka, context)
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
     let campaign = settings.campaign
-    for warning in settings.warnings.all {
-      StandardError.line("warning: \(warning.member.path) \(warning.detail)")
-    }
+    settings.warnings.tell()
     if let file = settings.tokens { try write(file, settings, cluster, context) }
     try cluster.write(settings.names.schedule, key: Array("\(campaign.key)".utf8), campaign.value)
     Audit.note("campaign start", "\(campaign.key)", context)
     if campaign.plan.local != nil { tellZones() }
     if let database = settings.database { try awaitScheduler(database, campaign, context) }
+    // Without the database it is not known whether the name is in use.
+    let verb = settings.database == nil ? "is to start, unless its name is in use" : "starts"
     StandardOutput.line(
-      "campaign \(campaign.name) starts; martlet campaign list \(campaign.name) tells how far it is"
+      "campaign \(campaign.name) \(verb); martlet campaign list \(campaign.name) tells how far it is"
     )
   }
 
