@@ -54,6 +54,11 @@ import Testing
   @Test func `a lane of no list, and more than the table holds, are refused`() throws {
     var paces = Paces(.standard)
     #expect(throws: PaceProblem.unknownLane) { try paces.set(.lane("fast"), PaceRate("5/s")) }
+    // That it has none any more is no problem.
+    try paces.set(.lane("fast"), nil)
+    var pauses = Pauses(.standard)
+    #expect(!pauses.set(.lane("fast"), isPaused: true))
+    #expect(pauses.set(.lane("fast"), isPaused: false))
     for number in 0..<PaceRoom.subjectsAtMost {
       try paces.set(.app("\(number)", .production), PaceRate("1/s"))
     }
