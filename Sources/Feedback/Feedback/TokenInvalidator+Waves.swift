@@ -149,30 +149,39 @@ extension TokenInvalidator {
     }
   }
 
-  /// Releases waves whose devices show no life beside the app's others, in the caller's transaction. Once an hour: it
-  /// takes a look at all rows of the apps.
+  /// Releases the next wave that is looked at if its devices show no life beside the app's others, in the caller's
+  /// transaction.
   ///
-  /// - Returns: the waves, for the log.
+  /// - Returns: the wave, for the log.
   func believe(now: Int64) throws(StoreError) -> [(wave: HeldWave, evidence: WaveEvidence)] {
-    guard waveClock.isDue(now) else { return [] }
-    var believed: [(HeldWave, WaveEvidence)] = []
-    for wave in try store.undecidedWaves() {
-      let age = now - wave.wave.from
-      guard age >= WaveEvidence.leastAge else { continue }
-      let evidence = try store.evidence(wave)
-      guard evidence.isBelieved(age: age) else { continue }
-      try store.decide(
-        wave.app, wave.environment, from: wave.wave.from, .init(.released, at: now),
-        by: "martlet-feedback")
-      believed.append((wave, evidence))
+    let wave = try waveClock.wave(at: now) { () throws(StoreError) in
+      try store.undecidedWaves().filter { now - $0.wave.from >= WaveEvidence.leastAge }
     }
-    return believed
+    guard let wave else { return [] }
+    let evidence = try store.evidence(wave)
+    guard evidence.isBelieved(age: now - wave.wave.from) else { return [] }
+    let decided = try store.decide(
+      wave.app, wave.environment, from: wave.wave.from, .init(.released, at: now),
+      by: "martlet-feedback")
+    return decided > 0 ? [(wave, evidence)] : []
   }
 }
 
-/// When the evidence about waves is looked at again.
+/// When the evidence about waves is looked at again: once an hour, and one wave in a transaction. Each takes a look at
+/// all rows of its app, and others write the database, too.
 final class WaveClock {
   private var next = Int64.min
+  private var waiting: [HeldWave] = []
+
+  /// The wave to look at now; nil for none.
+  ///
+  /// - Parameter undecided: finds the waves that nobody has decided.
+  func wave(
+    at now: Int64, among undecided: () throws(StoreError) -> [HeldWave]
+  ) throws(StoreError) -> HeldWave? {
+    if waiting.isEmpty, isDue(now) { waiting = try undecided() }
+    return waiting.isEmpty ? nil : waiting.removeFirst()
+  }
 
   func isDue(_ now: Int64) -> Bool {
     // The other way round the clock was set back: the next look must not wait until it is there again.

@@ -114,10 +114,11 @@ extension KafkaAdmin {
     _ = rd_kafka_list_groups(handle, group, &list, timeoutMilliseconds)
     guard let list else { return nil }
     defer { rd_kafka_group_list_destroy(list) }
-    guard list.pointee.group_cnt == 1,
-      list.pointee.groups[0].err == RD_KAFKA_RESP_ERR_NO_ERROR
-    else { return nil }
-    return Int(list.pointee.groups[0].member_cnt)
+    // Several brokers may list it, while its coordinator changes: one that is no longer that refuses, or knows of none.
+    return (0..<Int(list.pointee.group_cnt)).compactMap { place -> Int? in
+      let group = list.pointee.groups[place]
+      return group.err == RD_KAFKA_RESP_ERR_NO_ERROR ? Int(group.member_cnt) : nil
+    }.max()
   }
 
   /// The settings of topics, including defaults, by topic and by Kafka's names; topics that this user may not describe

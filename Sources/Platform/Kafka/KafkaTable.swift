@@ -7,7 +7,10 @@ public import EventLoop
 public final class KafkaTable {
   public var topic: String { changelog.topic }
   private let changelog: KafkaChangelog
+  private let wakeup: Wakeup?
   private var batch = KafkaBatch(capacity: 256)
+  /// The most records of one call, give or take a batch: its caller has a turn to end, or a deadline.
+  var mostAtOnce = 50_000
   private var unfinished: Set<Int32> = []
   /// How far back to read, in milliseconds; nil: from the beginning.
   private let past: Int64?
@@ -29,7 +32,7 @@ public final class KafkaTable {
     _ configuration: KafkaConfiguration, topic: String, partitions: Int? = nil,
     wakeup: Wakeup? = nil, since past: Int64? = nil
   ) throws(KafkaError) {
-    self.past = past
+    (self.past, self.wakeup) = (past, wakeup)
     changelog = try KafkaChangelog(
       configuration, topic: topic, partitions: partitions, wakeup: wakeup)
     try begin()
@@ -40,8 +43,8 @@ public final class KafkaTable {
     try changelog.begin(at: changelog.starts(since: past))
   }
 
-  /// Applies the records that have arrived; waits up to the timeout for the first. A nil value is a tombstone: delete
-  /// the key. The bytes are valid during the call only.
+  /// Applies the records that have arrived, or as many as one call may take: then the wakeup is signalled. Waits up to
+  /// the timeout for the first. A nil value is a tombstone: delete the key. The bytes are valid during the call only.
   ///
   /// - Parameter forget: called when everything is read again from the start, before its first record: the caller's
   ///   entries are stale.
@@ -59,8 +62,10 @@ public final class KafkaTable {
     timeoutMilliseconds: Int32, forget: () -> Void = {},
     _ apply: (_ record: KafkaRecord) -> Void
   ) {
-    var timeout = timeoutMilliseconds
-    while changelog.poll(into: &batch, timeoutMilliseconds: timeout) > 0 {
+    var (timeout, left) = (timeoutMilliseconds, mostAtOnce)
+    while left > 0 {
+      let taken = changelog.poll(into: &batch, timeoutMilliseconds: timeout)
+      guard taken > 0 else { return }
       for index in 0..<batch.count {
         let record = batch[index]
         if record.isEndOfPartition { unfinished.remove(record.partition) } else { apply(record) }
@@ -70,8 +75,10 @@ public final class KafkaTable {
         rebuild()
         forget()
       }
-      timeout = 0
+      (timeout, left) = (0, left - taken)
     }
+    // Librdkafka signals only what comes to an empty queue.
+    wakeup?.signal()
   }
 
   private func rebuild() {

@@ -12,6 +12,10 @@ public enum MetricText {
   }
 
   fileprivate static func escaped(_ text: String, quotes: Bool) -> String {
+    // Most have none of these bytes, and the page has some hundreds.
+    guard text.utf8.contains(where: { $0 == 0x5C || $0 == 0x0A || (quotes && $0 == 0x22) }) else {
+      return text
+    }
     var result = ""
     for scalar in text.unicodeScalars {
       switch scalar {

@@ -49,6 +49,8 @@ final class CampaignReceipts: Sendable {
   private let hasEnded = Atomic(false)
   /// The number of records that were removed before they could be read: what they say is in no count.
   let missed = Atomic(0)
+  /// Whether retention may have removed receipts of a campaign before they were looked for.
+  let beginLate = Atomic(false)
 
   private init() {}
 
@@ -192,15 +194,13 @@ final class CampaignReceipts: Sendable {
     /// past of campaigns that were added.
     private func begin() throws(KafkaError) {
       guard let open = try widened() else {
-        reading = try ReceiptReading(kafka, topic, since: Self.first(followed))
+        reading = try startReading(followed)
         present = followed
         return
       }
       let added = followed.filter { present[$0.key] == nil }
       guard past == nil, !added.isEmpty else { return }
-      past = (
-        try ReceiptReading(kafka, topic, since: Self.first(added), until: open.positions), added
-      )
+      past = (try startReading(added, until: open.positions), added)
       present.merge(added) { _, new in new }
     }
 
@@ -218,8 +218,19 @@ final class CampaignReceipts: Sendable {
       return wider
     }
 
-    private static func first(_ campaigns: Subjects) -> Int64 {
-      campaigns.values.map(\.since).min() ?? 0
+    /// The receipts since the first of these campaigns began.
+    private func startReading(
+      _ campaigns: Subjects, until ends: [Int32: Int64]? = nil
+    ) throws(KafkaError) -> ReceiptReading {
+      let since = campaigns.values.map(\.since).min() ?? 0
+      let opened = try ReceiptReading(kafka, topic, since: since, until: ends)
+      if opened.mayLack(since: since, now: WallClock.milliseconds()) {
+        shared.beginLate.store(true, ordering: .relaxed)
+        log(
+          SchedulerLog.receiptsBeginLate,
+          ["topic": topic, "remedy": "a retention.ms that is longer than campaigns take"])
+      }
+      return opened
     }
   }
 
@@ -254,6 +265,8 @@ private final class ReceiptReading {
   private(set) var positions: [Int32: Int64]
   /// The end offsets of the reading; nil if it has no end.
   private let ends: [Int32: Int64]?
+  /// The age at which records are removed, if it begins with the first one kept of a partition that had others.
+  private let retention: Int64?
 
   /// - Parameters:
   ///   - since: milliseconds since the epoch.
@@ -269,6 +282,10 @@ private final class ReceiptReading {
     positions = [:]
     for (place, offset) in zip(all, offsets) { positions[place.partition] = offset }
     ends = until
+    // Asked afterwards: what is removed meanwhile is not among the offsets.
+    let kept = try admin.watermarks(all, timeoutMilliseconds: 10_000)
+    let beginsLate = zip(offsets, kept).contains { $1.low > 0 && $0 <= $1.low }
+    retention = beginsLate ? Self.removalAge(of: topic, admin) : nil
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
   }
 
@@ -276,8 +293,22 @@ private final class ReceiptReading {
   init(
     _ kafka: KafkaConfiguration, _ topic: String, continuing other: ReceiptReading
   ) throws(KafkaError) {
-    (positions, ends) = (other.positions, other.ends)
+    (positions, ends, retention) = (other.positions, other.ends, nil)
     tail = try KafkaTail(kafka, topic: topic, from: .offsets(positions))
+  }
+
+  /// In milliseconds; Kafka's default where it is unknown, and a minute where the size of the log decides.
+  private static func removalAge(of topic: String, _ admin: KafkaAdmin) -> Int64 {
+    let settings = (try? admin.topicSettings([topic], timeoutMilliseconds: 5_000))?[topic]
+    func number(_ name: String) -> Int64? { settings?[name].flatMap { Int64($0) } }
+    if let most = number("retention.bytes"), most >= 0 { return 60_000 }
+    let age = number("retention.ms") ?? 7 * 86_400_000
+    return age < 0 ? .max : age
+  }
+
+  /// Whether records of its time may have been removed before it began.
+  func mayLack(since time: Int64, now: Int64) -> Bool {
+    retention.map { now - time >= $0 } ?? false
   }
 
   /// The number of partitions that are read.

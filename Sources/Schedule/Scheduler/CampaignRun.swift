@@ -96,6 +96,8 @@ final class CampaignRun {
   func evidence(_ tally: CampaignReceipts.Tally) -> CampaignEvidence {
     var evidence = tally.evidence
     evidence.ended = max(evidence.ended, record.outcomes.total)
+    // Registrations have each token once: theirs were addressed again after a crash.
+    if record.audience.tokenTopic != nil { evidence.repeated = tally.outcomes[.deduplicated] }
     return evidence
   }
 
@@ -117,7 +119,8 @@ final class CampaignRun {
 
   /// Has the machine save the counts if they have changed since the last record.
   func keepCounts(_ outcomes: CampaignCounts, now: Int64) {
-    guard machine.isIdle, now >= countedAt + Self.countPeriod else { return }
+    // The clock may have been set back since.
+    guard machine.isIdle, abs(now - countedAt) >= Self.countPeriod else { return }
     if outcomes != record.outcomes && outcomes.total >= record.outcomes.total
       || !(meter.rates?.isSame(as: record.rates) ?? true)
     {

@@ -245,7 +245,7 @@ final class CampaignRunner {
         notices.succeeded(run.record)
       case .waves(let zones):
         run.waves = zones.waves
-        run.machine.found(waves: zones.waves.map(\.startAt))
+        run.machine.found(waves: zones.waves.map(\.startAt), now: now)
         counters.add(.withoutZone, zones.devicesWithoutZone)
         ZoneNotice.tell(run.record.name, zones, context)
         notices.succeeded(run.record)

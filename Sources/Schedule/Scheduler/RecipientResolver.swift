@@ -42,6 +42,23 @@ struct RecipientResolver {
     }
   }
 
+  /// The last state of an activity, with the identity of its request's JSON.
+  struct Sent {
+    let state: ActivityState
+    private let request: Int64
+
+    init(_ state: ActivityState, _ json: some Sequence<UInt8>) {
+      (self.state, request) = (state, ScheduleRow.identity(of: json))
+    }
+
+    /// Whether this very request has started the activity: its state is written before it leaves, and then a process may
+    /// crash, or have no room for it.
+    func isStart(by other: Request) -> Bool {
+      state.event == .start && state.accepted == other.scheduled.accepted
+        && request == ScheduleRow.identity(of: other.json)
+    }
+  }
+
   /// The result of looking up a request's users.
   struct Answer {
     let request: Request
@@ -80,7 +97,7 @@ struct RecipientResolver {
   private var notBefore: UInt64 = 0
   private let parser = JSONParser()
   /// States that were written and may not be in the database yet.
-  private var written: [ScheduleKey: ActivityState] = [:]
+  private var written: [ScheduleKey: Sent] = [:]
   private var tokens = NewTokens()
   private var nextTokens: UInt64 = 0
   private var nextState: UInt64 = 0
@@ -127,7 +144,7 @@ struct RecipientResolver {
   ///   - areStatesKnown: whether the database has the last states of activities; until then requests about them wait.
   ///   - state: returns the state of an activity.
   mutating func look(
-    now: UInt64, areStatesKnown: Bool, state: (ScheduleKey) throws(StoreError) -> ActivityState?
+    now: UInt64, areStatesKnown: Bool, state: (ScheduleKey) throws(StoreError) -> Sent?
   ) -> [Answer] {
     defer { counters.set(.peopleWaiting, waiting.count) }
     if now >= nextStarts {
@@ -179,23 +196,25 @@ struct RecipientResolver {
 
   /// The state of an activity, as far as it is known here.
   private func known(
-    _ key: ScheduleKey, _ state: (ScheduleKey) throws(StoreError) -> ActivityState?
-  ) throws(StoreError) -> ActivityState? {
+    _ key: ScheduleKey, _ state: (ScheduleKey) throws(StoreError) -> Sent?
+  ) throws(StoreError) -> Sent? {
     let known = try state(key)
-    guard let own = written[key], own.accepted >= known?.accepted ?? 0 else { return known }
+    guard let own = written[key], own.state.accepted >= known?.state.accepted ?? 0 else {
+      return known
+    }
     return own
   }
 
   /// The result for one request. The activity's state tells which channel it is followed on, if any.
   private func answer(
     _ request: Request, _ devices: [Recipients.Device],
-    _ state: (ScheduleKey) throws(StoreError) -> ActivityState?
+    _ state: (ScheduleKey) throws(StoreError) -> Sent?
   ) throws(StoreError) -> Answer {
     let toDevices = Recipients.request(request.json, to: devices)
     guard let activity = request.recipients.activity, let key = request.activityKey else {
       return Answer(request: request, devices: devices, json: toDevices)
     }
-    let known = try known(key, state)
+    let known = try known(key, state)?.state
     let isStart = activity.event == .start
     let channel = isStart ? channel(in: request.json) : known?.channel ?? ""
     let isToChannel = !isStart && !channel.isEmpty
@@ -216,7 +235,7 @@ struct RecipientResolver {
   }
 
   /// The state of an activity was written.
-  mutating func note(_ key: ScheduleKey, _ state: ActivityState) {
+  mutating func note(_ key: ScheduleKey, _ state: Sent) {
     if written.count >= Self.mostWritten { written = [:] }
     written[key] = state
   }
@@ -249,7 +268,7 @@ struct RecipientResolver {
 
   /// The next requests to ask for at once, at least one if any may be, with their questions; and the remaining requests.
   private func nextQuestions(
-    _ areStatesKnown: Bool, _ state: (ScheduleKey) throws(StoreError) -> ActivityState?
+    _ areStatesKnown: Bool, _ state: (ScheduleKey) throws(StoreError) -> Sent?
   ) throws(StoreError) -> ([Request], [PersonQuestion], left: [Request]) {
     var (questions, requests, left): ([PersonQuestion], [Request], [Request]) = ([], [], [])
     var activities: Set<ScheduleKey> = []
@@ -271,7 +290,8 @@ struct RecipientResolver {
             left.append(request)
             continue
           }
-          let isRunning = try known(key, state)?.isRunning ?? false
+          let sent = try known(key, state)
+          let isRunning = sent.map { $0.state.isRunning && !$0.isStart(by: request) } ?? false
           request.recipients.activity?.event = isRunning ? .update : .start
           if isRunning { request.json = StartedActivity.update(of: request.json) }
         }

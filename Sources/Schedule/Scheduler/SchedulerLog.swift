@@ -4,6 +4,8 @@ public import Telemetry
 public enum SchedulerLog: String, LogTable {
   case receiptsNotRead = "cannot read receipts; retrying"
   case receiptsMissed = "receipts were removed before campaigns counted them"
+  case receiptsBeginLate =
+    "the receipts kept begin after a campaign's start; its counts may be too low"
   case audienceUnknown = "an audience cannot be looked up; campaigns wait"
   case tokenTopicNotRead = "a topic of device tokens cannot be read; its campaign waits"
   case audienceKnown = "audiences can be looked up again"
@@ -39,10 +41,10 @@ public enum SchedulerLog: String, LogTable {
   public var level: LogLevel {
     switch self {
     case .campaignStopped, .usersUnknown, .topicRecreated, .recordUnreadable, .requestEarly: .error
-    case .receiptsNotRead, .receiptsMissed, .audienceUnknown, .tokenTopicNotRead, .linesSkipped,
-      .campaignCancelled, .campaignNotice, .topicNotChecked, .partitionGone, .recordsNotRead,
-      .campaignNameUsed, .databaseIncomplete, .clockMovedBack, .databaseSilent, .zonesOld,
-      .zonesUnknown:
+    case .receiptsNotRead, .receiptsMissed, .receiptsBeginLate, .audienceUnknown,
+      .tokenTopicNotRead, .linesSkipped, .campaignCancelled, .campaignNotice, .topicNotChecked,
+      .partitionGone, .recordsNotRead, .campaignNameUsed, .databaseIncomplete, .clockMovedBack,
+      .databaseSilent, .zonesOld, .zonesUnknown:
       .warning
     case .audienceKnown, .tokenTopicRead, .campaignGoesOn, .trialAddressed, .campaignDone,
       .usersKnown, .databaseAnswers, .localTime:

@@ -18,7 +18,7 @@ extension SchedulerWorker {
     let areStatesKnown = upkeep.unnoted.isEmpty
     let found = people.look(now: now, areStatesKnown: areStatesKnown) {
       [store] key throws(StoreError) in
-      try store.entry(key.exact)?.activity?.state
+      try store.entry(key.exact)?.activity.map { RecipientResolver.Sent($0.state, $0.json) }
     }
     for answer in found {
       let slot = answer.request.slot
@@ -49,7 +49,7 @@ extension SchedulerWorker {
       produce(topics.schedule, key: key.exact, $0, [], as: tag, request.slot)
     }
     guard isTaken else { return false }
-    people.note(key, state)
+    people.note(key, .init(state, request.json))
     return true
   }
 

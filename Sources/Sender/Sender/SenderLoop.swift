@@ -369,7 +369,7 @@ final class SenderLoop {
       context.log(
         SenderLog.goAway,
         connection.place + [("code", .text("\(code)")), ("reason", .text(reason.text))])
-      dispatcher.handle(.goAway(reason.reason, isError: code != HTTP2ErrorCode.noError), of: id)
+      dispatcher.handle(.goAway(reason.reason, isError: reason.isError(code: code)), of: id)
     case .pong: dispatcher.handle(.ponged, of: id)
     case .closed(let failure):
       dispatcher.handle(.closed(isFailure: failure != nil), of: id)

@@ -234,6 +234,24 @@ import Testing
     #expect(clock.isDue(back) && !clock.isDue(back + 1) && clock.isDue(back + Self.hour))
   }
 
+  /// Each look is one at all devices.
+  @Test func `of several waves the evidence about one is looked at in a transaction`() throws {
+    let invalidator = try invalidator(.sqlite)
+    try register(invalidator, 1...20_000, at: Self.first - 90 * Self.day)
+    for (numbers, hour) in [(1...400, 0), (401...800, 6)] as [(ClosedRange<Int>, Int64)] {
+      let time = Self.first + hour * Self.hour
+      let outcome = try turn(invalidator, invalid(numbers, at: time), now: time)
+      #expect(outcome.alarms.count == 1 && outcome.publications.isEmpty)
+    }
+    try register(
+      invalidator, (801...20_000).filter { $0 % 10 == 0 }, at: Self.first + Self.day / 2)
+    for believed in [[400], [400], []] {
+      let outcome = try turn(invalidator, now: Self.first + 2 * Self.day)
+      #expect(outcome.believed.map(\.wave.held) == believed)
+    }
+    #expect(try deadCount(invalidator, 1...800) == 800)
+  }
+
   /// 2 % of an app's devices after a long silence; a tenth of the others registers within a day.
   @Test(arguments: DatabaseKind.allCases)
   func `an honest harvest is believed when its devices show no life, forged answers are not`(

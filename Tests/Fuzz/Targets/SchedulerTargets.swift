@@ -192,7 +192,7 @@ private final class HostileSchedule {
       switch action {
       case .setPace: campaign.machine.paced(now: now)
       case .count: campaign.machine.counted(3_000)
-      case .findWaves: campaign.machine.found(waves: [now])
+      case .findWaves: campaign.machine.found(waves: [now], now: now)
       case .read(_, let limit):
         _ = campaign.machine.read(count: limit, last: "t", limit: limit, now: now)
       case .produce(let page): campaign.machine.produced(page: page)

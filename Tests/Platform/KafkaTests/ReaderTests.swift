@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import EventLoop
-import Kafka
 import TestSupport
 import Testing
+
+@testable import Kafka
 
 @Suite struct ReaderTests {
   @Test func `a table is caught up only after everything that was there`() throws {
@@ -39,6 +40,21 @@ import Testing
     }
     #expect(table.rebuilds == 0)
     table.close()
+  }
+
+  @Test func `a long table is read in several calls`() throws {
+    let (fixture, topic) = try KafkaFixture.numbers(600, partitions: 1)
+    let table = try KafkaTable(fixture.configuration, topic: topic)
+    defer { table.close() }
+    table.mostAtOnce = 1
+    var (count, most) = (0, 0)
+    expectEventually {
+      let before = count
+      table.pollRecords(timeoutMilliseconds: 20) { _ in count += 1 }
+      most = max(most, count - before)
+      return table.isCaughtUp
+    }
+    #expect(count == 600 && most <= 256)
   }
 
   @Test func `an empty table is caught up too`() throws {

@@ -58,7 +58,7 @@ import Testing
     #expect(machine.next(now: 1_000, .init()) == nil)
     machine.unanswered(now: 1_000)
     #expect(machine.next(now: 2_000, .init()) == .findWaves)
-    machine.found(waves: [9_000, 3_000, 6_000])
+    machine.found(waves: [9_000, 3_000, 6_000], now: 2_000)
     #expect(state(&machine, 2_000, 0, 0) == .running && machine.progress.wave == 3_000)
     #expect(machine.next(now: 2_999, .init()) == nil)
     #expect(machine.next(now: 3_000, .init()) == .read(after: "", limit: 10))
@@ -81,13 +81,43 @@ import Testing
     {
       machine = CampaignMachine(plan, progress, pageSize: 10)
       #expect(machine.next(now: 9_000, .init()) == .findWaves)
-      machine.found(waves: waves)
+      machine.found(waves: waves, now: 9_000)
       if wave != 6_000 { #expect(state(&machine, 9_000, 0, 0) == .running) }
       #expect(machine.next(now: 9_000, .init()) == .read(after: cursor, limit: 10))
       #expect(machine.progress.wave == wave)
     }
     #expect(machine.read(count: 0, last: "", limit: 10, now: 0) == nil)
     #expect(state(&machine, 9_000, 0, 0) == .done)
+  }
+
+  @Test func `a new owner does not leave out a zone whose time comes before the current wave`() {
+    var progress = CampaignProgress()
+    (progress.state, progress.total, progress.revision) = (.running, 20, 1)
+    progress.wave = 6_000
+    let plan = CampaignPlan(startAt: 1_000, local: .init(time: 0, zone: "UTC"))
+    var machine = CampaignMachine(plan, progress, pageSize: 10)
+    #expect(machine.next(now: 3_500, .init()) == .findWaves)
+    machine.found(waves: [3_000, 5_000, 6_000], now: 3_500)
+    #expect(state(&machine, 3_500, 0, 0) == .running && machine.progress.wave == 5_000)
+    #expect(machine.next(now: 5_000, .init()) == .read(after: "", limit: 10))
+    #expect(machine.read(count: 1, last: "z", limit: 10, now: 5_000) == 1)
+    #expect(machine.next(now: 5_000, .init()) == .produce(page: 1))
+    machine.produced(page: 1)
+    #expect(state(&machine, 5_000, 0, 0) == .running && machine.progress.wave == 6_000)
+    #expect(machine.next(now: 6_000, .init()) == .read(after: "", limit: 10))
+  }
+
+  @Test func `the first wave begins where the audience does`() {
+    let plan = CampaignPlan(startAt: 1_000, local: .init(time: 0, zone: "UTC"))
+    var machine = CampaignMachine(plan, .init(), pageSize: 10)
+    #expect(state(&machine, 1_000, 0, 0) == .running)
+    #expect(machine.next(now: 1_000, .init()) == .count)
+    machine.counted(5, start: "0:3.0-9")
+    #expect(state(&machine, 1_000, 0, 0) == .running)
+    #expect(machine.next(now: 1_000, .init()) == .findWaves)
+    machine.found(waves: [2_000], now: 1_000)
+    #expect(state(&machine, 1_000, 0, 0) == .running && machine.progress.wave == 2_000)
+    #expect(machine.next(now: 2_000, .init()) == .read(after: "0:3.0-9", limit: 10))
   }
 
   @Test func `nothing is addressed before its time`() {
@@ -137,6 +167,16 @@ import Testing
     #expect(state(&machine, 11_000, 95, 2) == .stopped)
     #expect(machine.progress.reason == "2 of 95 pushes were rejected")
     #expect(machine.next(now: 99_000, .init(outcomes: 100)) == nil)
+  }
+
+  /// A topic may have a token more than once: there is one push to it, and no outcome for the others.
+  @Test func `the first part is judged by its devices, however often it has each of them`() {
+    var evidence = CampaignEvidence(outcomes: 71, ended: 91)
+    evidence.repeated = 20
+    var machine = afterTrial()
+    #expect(state(&machine, 11_000, evidence) == nil)
+    evidence.devices.outcomes = 72
+    #expect(state(&machine, 11_000, evidence) == .running)
   }
 
   @Test func `a clock that was a day ahead when the first part ended delays nothing by a day`() {
@@ -245,6 +285,23 @@ import Testing
     #expect(other.next(now: 6_000, .init()) == .read(after: "", limit: 10))
   }
 
+  @Test func `a clock that is set back holds up no page`() {
+    var progress = CampaignProgress()
+    (progress.state, progress.total, progress.revision) = (.running, 100, 1)
+    let plan = CampaignPlan(startAt: 0, hasPace: true)
+    var machine = CampaignMachine(plan, progress, pageSize: 10)
+    let now: Int64 = 3_600_000
+    #expect(machine.next(now: now, .init()) == .setPace(isSet: true))
+    machine.paced(now: now)
+    #expect(state(&machine, now, 0, 0) == .running)
+    #expect(machine.next(now: now, .init()) == .read(after: "", limit: 10))
+    #expect(machine.read(count: 10, last: "a", limit: 10, now: now) == 1)
+    #expect(machine.next(now: now + 1_000, .init()) == .produce(page: 1))
+    #expect(machine.next(now: 1_000, .init()) == .read(after: "a", limit: 10))
+    #expect(machine.read(count: 10, last: "b", limit: 10, now: 1_000) == 2)
+    #expect(machine.next(now: 1_000, .init()) == .produce(page: 2))
+  }
+
   @Test func `its pace goes with its last push, its record long after its end`() {
     var progress = CampaignProgress()
     (progress.state, progress.revision, progress.endedAt) = (.done, 3, 1_000)
@@ -306,6 +363,24 @@ import Testing
     machine.saved()
     #expect(machine.next(now: 9, .init()) == nil)
     #expect(machine.isIdle)
+  }
+
+  @Test func `a campaign that passed a limit stops, though later outcomes are within it`() {
+    var progress = CampaignProgress()
+    (progress.state, progress.total, progress.revision) = (.running, 1_000, 1)
+    let plan = CampaignPlan(startAt: 0, limits: .init(rejected: 0.02))
+    var machine = CampaignMachine(plan, progress, pageSize: 10)
+    #expect(machine.next(now: 0, .init()) == .read(after: "", limit: 10))
+    #expect(machine.read(count: 10, last: "a", limit: 10, now: 0) == 1)
+    #expect(machine.next(now: 0, .init()) == .produce(page: 1))
+    #expect(machine.next(now: 0, .init()) == .read(after: "a", limit: 10))
+    // The last page of the audience: it is dropped.
+    #expect(machine.read(count: 5, last: "b", limit: 10, now: 0) == 2)
+    #expect(machine.next(now: 0, .init(outcomes: 100, rejected: 3)) == nil)
+    machine.produced(page: 1)
+    #expect(state(&machine, 1, 200, 3) == .stopped)
+    #expect(machine.progress.reason == "3 of 100 pushes were rejected")
+    #expect(machine.progress.addressed == 10 && machine.isIdle)
   }
 
   @Test func `draining begins nothing, and says how far it is`() {

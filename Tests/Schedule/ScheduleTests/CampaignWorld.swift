@@ -82,7 +82,7 @@ struct CampaignWorld {
       if chance(10) { return machine.unanswered(now: now) }
       switch question {
       case .count: machine.counted(audience.count)
-      case .findWaves: machine.found(waves: waves)
+      case .findWaves: machine.found(waves: waves, now: now)
       case .read(let after, let limit):
         let page = recipients.drop { $0 <= after }.prefix(limit)
         if let number = machine.read(

@@ -75,6 +75,17 @@ enum GoAwayEnding: CaseIterable, Sendable {
     #expect(eventually { gateways.contains { Self.hasClosedFarewell($0.seen) } })
   }
 
+  @Test func `a gateway leaves in good order if it says neither an error nor unknown words`() {
+    func isError(_ debug: String, code: UInt32 = HTTP2ErrorCode.noError) -> Bool {
+      GoAwayReason(Array(debug.utf8), parser: JSONParser()).isError(code: code)
+    }
+    #expect(!isError(""))
+    #expect(!isError(#"{"reason":"Shutdown"}"#), "the reason decides")
+    #expect(isError(#"{"reason":"TooManyErrors"}"#))
+    #expect(isError("Maximum active streams violated for this endpoint."))
+    #expect(isError("", code: HTTP2ErrorCode.enhanceYourCalm))
+  }
+
   /// Whether the connection that said goodbye has ended. Others may live: the sender opens as many as it needs.
   private static func hasClosedFarewell(_ seen: GatewayRecord) -> Bool {
     seen.requests.contains { $0.stream == 39 && seen.ended.contains($0.connection) }

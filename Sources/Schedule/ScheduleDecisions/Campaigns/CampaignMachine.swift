@@ -87,8 +87,8 @@ public struct CampaignMachine: Sendable {
   private var produceNotBefore = Int64.min
   private var isForgotten = false
   private var isDraining = false
-  /// The campaign ends once Kafka has acknowledged the pages in flight.
-  private var isEnding = false
+  /// How the campaign ends once Kafka has acknowledged the pages in flight; nil while it goes on.
+  private var ending: (state: CampaignProgress.State, reason: String?)?
 
   /// - Parameter progress: the progress in the campaign's record.
   public init(_ plan: CampaignPlan, _ progress: CampaignProgress, pageSize: Int) {
@@ -113,17 +113,21 @@ public struct CampaignMachine: Sendable {
     record.isDirty = true
   }
 
-  /// The waves of the audience by start time. A new owner continues with the wave in the progress.
-  public mutating func found(waves: [Int64]) {
+  /// The waves of the audience by start time. A new owner continues with the wave in the progress, or with an earlier
+  /// one whose time is still to come: that of a zone which no device had before.
+  public mutating func found(waves: [Int64], now: Int64) {
     (isAsking, isOutdated) = (false, false)
-    enter(waves.sorted().drop { $0 < progress.wave ?? .min })
+    let over = now + Self.clockDifference
+    enter(waves.sorted().drop { $0 < progress.wave ?? .min && $0 <= over })
   }
 
   /// Makes the first of these waves the current one.
   private mutating func enter(_ left: ArraySlice<Int64>) {
     (waves, hasReadAll) = (Array(left), left.isEmpty)
     guard let wave = left.first, wave != progress.wave else { return }
-    (progress.wave, progress.cursor) = (wave, "")
+    // The first one begins at the position that counting found: that of a topic of tokens is not empty.
+    if progress.wave != nil { progress.cursor = "" }
+    progress.wave = wave
     record.isDirty = true
   }
 
@@ -226,14 +230,17 @@ public struct CampaignMachine: Sendable {
     }
     guard !isDraining else { return nil }
     if progress.state.isOver { return forgetting(now, evidence) }
-    guard !isEnding, pacing == nil else { return nil }
+    guard ending == nil, pacing == nil else { return nil }
     if plan.hasPace, !progress.hasSetPace {
       guard maySetPace else { return nil }
       pacing = true
       return .setPace(isSet: true)
     }
     guard progress.state == .running, !control.isPaused else { return nil }
-    if now >= produceNotBefore, let page = pages.waiting, mayProduce(page) {
+    // `produceNotBefore` may come from a clock that was ahead.
+    if now >= produceNotBefore || now < produceNotBefore - Self.paceLead,
+      let page = pages.waiting, mayProduce(page)
+    {
       pages.produce(page.number)
       return .produce(page: page.number)
     }
@@ -256,7 +263,7 @@ public struct CampaignMachine: Sendable {
       (progress.isPaused, record.isDirty) = (isPaused, true)
       if isPaused { discard() }
     }
-    if let page = pages.waiting, now - page.readAt > Self.shelfLife { discard() }
+    if let page = pages.waiting, abs(now - page.readAt) > Self.shelfLife { discard() }
     guard let pace else { return }
     if ahead.isTooFar(planned: planned, ended: evidence.ended, pace) { discard() }
     ahead.note(
@@ -323,6 +330,8 @@ public struct CampaignMachine: Sendable {
 
   private mutating func decide(_ now: Int64, _ evidence: CampaignEvidence) {
     guard isUnderWay(now, evidence) else { return }
+    // Later outcomes may be within the limits again. Pages were dropped: it cannot go on as if nothing had been decided.
+    if let ending { return end(ending.state, now, ending.reason) }
     if let by = control.cancelledBy { return end(.cancelled, now, "cancelled by \(by)") }
     if let refusal = evidence.refusal {
       return end(.stopped, now, "ingest refused a request of it: \(refusal)")
@@ -353,8 +362,9 @@ public struct CampaignMachine: Sendable {
       // The saved time is from a clock that was ahead: restart the wait now.
       (progress.trialEndedAt, record.isDirty) = (now, true)
     }
+    let devices = progress.addressed - evidence.repeated
     guard let trial = plan.trial, let ended = progress.trialEndedAt, now >= ended + trial.wait,
-      Double(evidence.devices.outcomes) >= Self.evidence * Double(progress.addressed)
+      Double(evidence.devices.outcomes) >= Self.evidence * Double(devices)
     else { return }
     if let reason = evidence.problem(plan.limits) { return end(.stopped, now, reason) }
     become(.running)
@@ -371,8 +381,8 @@ public struct CampaignMachine: Sendable {
   /// Drops the pages not handed to Kafka, and waits for those in flight before the campaign ends.
   private mutating func end(_ state: CampaignProgress.State, _ now: Int64, _ reason: String?) {
     pages.dropWaiting()
-    isEnding = !pages.isEmpty
-    guard !isEnding else { return }
+    ending = pages.isEmpty ? nil : (state, reason)
+    guard pages.isEmpty else { return }
     (progress.endedAt, progress.reason) = (now, reason)
     become(state)
   }

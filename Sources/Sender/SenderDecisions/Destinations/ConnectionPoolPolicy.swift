@@ -101,7 +101,7 @@ public struct ConnectionPoolPolicy: Sendable {
   public mutating func decide(
     _ load: Load, _ allowed: Allowed, now: UInt64
   ) -> Action {
-    hadWork = hadWork || load.isWaiting
+    hadWork = hadWork || load.isWaiting || load.aged > 0
     let total = load.connecting + load.serving - load.aged
     note(load, now: now)
     if shouldClose(load, now: now) { return .closeOne }

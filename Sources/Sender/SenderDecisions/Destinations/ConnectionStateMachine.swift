@@ -77,7 +77,7 @@ public struct ConnectionStateMachine: Sendable {
 
   /// Streams after which a connection is replaced, well before HTTP/2's 2³⁰ client streams run out.
   public static let maximumStreams: UInt64 = 1 << 30 - 65_536
-  /// Streams refused in a row, with room below the announced limit, after which a connection is replaced.
+  /// Streams refused in a row, with room below the announced limit, or reset, after which a connection is replaced.
   public static let repeatedRefusals = 100
   /// The same if nothing else is open: more than `OutageWatch.row`, so that probes find out.
   public static let repeatedRefusalsAlone = 20
@@ -234,7 +234,8 @@ public struct ConnectionStateMachine: Sendable {
     endStream()
     if !isLost {
       refusalsInRow += 1
-      if openStreams == 0, refusalsInRow >= Self.repeatedFailures { drain() }
+      let most = openStreams == 0 ? Self.repeatedFailures : Self.repeatedRefusals
+      if refusalsInRow >= most { drain() }
     }
     return closeWhenDrained()
   }

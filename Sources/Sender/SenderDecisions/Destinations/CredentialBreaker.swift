@@ -42,6 +42,8 @@ public struct CredentialBreaker: Sendable {
 
   /// Refusals since a push was served.
   public private(set) var refusals = 0
+  /// Since then APNs itself has refused, and not something on the way to it or one of its addresses.
+  public private(set) var isRefused = false
   /// Closed: nothing to ask. Until the first push is served it is not.
   public private(set) var isClosed = false
   private var until: UInt64 = 0
@@ -73,6 +75,7 @@ public struct CredentialBreaker: Sendable {
     if now < until { return }
     isClosed = false
     refusals = min(refusals + 1, 1_000_000)
+    isRefused = isRefused || refusal != .connection
     switch refusal {
     case .app: if refusals > Self.appsInRow { until = now + apps.failed(random: random) }
     case .credential: until = now + credential.failed(random: random)
@@ -86,6 +89,7 @@ public struct CredentialBreaker: Sendable {
   public mutating func served() {
     isClosed = true
     refusals = 0
+    isRefused = false
     until = 0
     credential.succeeded()
     frozen.succeeded()

@@ -99,7 +99,7 @@ extension DestinationHealth {
 
   /// The reason why pushes wait, for people who look: the widest trouble first.
   public enum Trouble: String, Sendable, CaseIterable {
-    /// The gateway as a whole fails: it answers nothing, or 5xx.
+    /// The gateway as a whole fails: it answers nothing, or 5xx, or allows no streams.
     case gateway
     /// APNs refuses the credential.
     case credential

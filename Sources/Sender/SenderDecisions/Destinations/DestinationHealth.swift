@@ -60,7 +60,9 @@ public struct DestinationHealth: Sendable {
 
   /// nil while nothing is known to fail.
   public var trouble: Trouble? {
-    if watch.isFailing { return isUnreachable ? .connects : .gateway }
+    // One that has said why it serves nobody has not failed with the streams that it left unanswered then.
+    let hasSaidWhy = breaker.isRefused && watch.state == .closed
+    if watch.isFailing, !hasSaidWhy { return isUnreachable ? .connects : .gateway }
     if breaker.refusals > 0 { return .credential }
     if connects.isFailing, !isServedMeanwhile { return .connects }
     return apps.isEmpty ? nil : .app
@@ -300,27 +302,28 @@ public struct DestinationHealth: Sendable {
 
   /// The gateway is leaving.
   ///
-  /// - Parameters:
-  ///   - address: where the connection leads to.
-  ///   - hasAccepted: whether the connection had accepted a push.
+  /// - Parameter place: the connection on which it says so.
   public mutating func goAway(
-    _ reason: Reason?, at address: PeerAddress, hasAccepted: Bool, now: UInt64, random: UInt64
+    _ reason: Reason?, on place: AnsweringConnection, now: UInt64, random: UInt64
   ) -> GoAwayVerdict {
     var verdict = GoAwayVerdict()
-    switch reason?.rule.credential {
-    case .stop
-    where refusing.refused(
-      nil, at: address, isAgain: false, usable: addresses.usable(now: now)):
+    var reaction = Reaction(connection: .drain)
+    let action = reason?.rule.credential
+    if action == .refresh { verdict.asksForToken = asksForToken(now: now) }
+    switch action {
+    case .stop where isOfAddress(nil, place, now: now),
+      .refresh where place.hasNewestToken && isOfAddress(nil, place, now: now):
       breaker.refused(.connection, now: now, random: random)
       verdict.isTrouble = true
-    case .stop:
-      var reaction = Reaction(connection: .drain)
+    case .stop,
+      .refresh where place.hasNewestToken:
       refuse(.credential, &reaction, now: now, random: random)
-      verdict.isNewRefusal = reaction.isNewRefusal
-    case .refresh: verdict.asksForToken = asksForToken(now: now)
+    case .freeze: refuse(.frozen, &reaction, now: now, random: random)
+    case .refresh: break
     // The host is stopping, or turned us away before it did anything for us: not a place to come back to.
-    default: verdict.isTrouble = reason == .shutdown || !hasAccepted
+    default: verdict.isTrouble = reason == .shutdown || !place.hasAccepted
     }
+    verdict.isNewRefusal = reaction.isNewRefusal
     return verdict
   }
 

@@ -24,6 +24,9 @@ public struct ConnectionID: Hashable, Comparable, Sendable {
 ///
 /// An event goes to its state machine, and what that wants done is appended to the turn.
 public struct Connection: Sendable {
+  /// The time that it may allow no streams while pushes wait, in milliseconds: then it is to be replaced.
+  static let longestShut: UInt64 = 60_000
+
   public let id: ConnectionID
   /// The number by which a push remembers it: unlike its place, no later connection of the loop has it.
   let serial: UInt64
@@ -46,10 +49,16 @@ public struct Connection: Sendable {
   /// From when on it is to be replaced, and whether that time has come.
   private let replaceAt: UInt64
   private(set) var isAged = false
+  /// It is to be replaced because APNs may not know an app of its credential there.
+  private(set) var isOutdated = false
+  /// Monotonic milliseconds since when pushes wait and the gateway allows no streams.
+  private var shutSince: UInt64?
   /// The search of its pool that it is an attempt of; 0 once that has ended for it.
   private(set) var race: UInt32
   /// Its address was put aside because it failed.
   private(set) var isAddressAside = false
+  /// The gateway has said that it is leaving.
+  private(set) var hasGoAway = false
   /// Its pool was told that it takes no more pushes.
   private var hasLeft = false
   /// Monotonic milliseconds when it was found to be of no more use although streams are open.
@@ -118,15 +127,17 @@ public struct Connection: Sendable {
     perform(machine.answered(status: status, connection: reaction), &turn)
   }
 
-  /// Where an answer to a push came from.
+  /// Where an answer or a GOAWAY came from.
   ///
-  /// - Parameter newest: the token of its pool.
+  /// - Parameters:
+  ///   - isAgain: the push that is answered was refused before, and was to find out here.
+  ///   - newest: the token of its pool.
   func place(
-    of push: borrowing PushState, newest: PoolToken.Choice?
+    isAgain: Bool = false, newest: PoolToken.Choice?
   ) -> DestinationHealth.AnsweringConnection {
     DestinationHealth.AnsweringConnection(
-      at: address, isAgain: push.lastFailure.findsOut, hasAccepted: machine.hasAccepted,
-      firstPushAt: firstPushAt, hasNewestToken: token == newest?.number ?? 0)
+      at: address, isAgain: isAgain, hasAccepted: machine.hasAccepted, firstPushAt: firstPushAt,
+      hasNewestToken: token == newest?.number ?? 0)
   }
 
   /// A stream ended without an answer.
@@ -214,6 +225,7 @@ public struct Connection: Sendable {
   ///
   /// - Parameter isInOrder: without an error or a reason.
   mutating func goAway(isInOrder: Bool, _ turn: inout Turn) {
+    hasGoAway = true
     perform(machine.goAway(isInOrder: isInOrder), &turn)
   }
 
@@ -269,11 +281,19 @@ public struct Connection: Sendable {
 
   // MARK: The end
 
-  /// It is to be replaced.
-  mutating func age() { isAged = true }
+  /// Its credential has other apps than when it was opened: it is to be replaced.
+  mutating func outdate() { (isAged, isOutdated) = (true, true) }
 
   /// It is to be replaced if its time has come.
   mutating func age(now: UInt64) { if now >= replaceAt { isAged = true } }
+
+  /// It is to be replaced if it has allowed no streams for long: another address may allow some.
+  ///
+  /// - Parameter isWaiting: pushes wait.
+  mutating func ageIfShut(isWaiting: Bool, now: UInt64) {
+    shutSince = isWaiting && machine.limit == 0 ? shutSince ?? now : nil
+    if let shutSince, now - shutSince >= Self.longestShut { isAged = true }
+  }
 
   /// It closes as its streams end.
   mutating func retire(_ turn: inout Turn) { perform(machine.retire(), &turn) }

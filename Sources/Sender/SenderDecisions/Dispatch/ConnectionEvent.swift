@@ -15,7 +15,7 @@ public enum ConnectionEvent: Sendable {
   case connected
   /// The gateway allows so many streams at once. Before it has said so nothing is known of it, so nothing is sent.
   case settings(limit: Int)
-  /// The gateway is leaving: its reason, and whether its code says that something is wrong.
+  /// The gateway is leaving: its reason, and whether its code or other words say that something is wrong.
   case goAway(Reason?, isError: Bool = false)
   /// The gateway answered a PING.
   case ponged

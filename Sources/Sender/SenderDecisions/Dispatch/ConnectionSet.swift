@@ -109,12 +109,16 @@ struct ConnectionSet: Sendable {
     _ index: Int32, _ reason: Reason?, isError: Bool, _ turn: inout Turn
   ) {
     turn.count(.goAways)
+    // APNs sends an empty one behind the one that says why.
+    guard reason != nil || isError || !connections[index].hasGoAway else {
+      return connections[index].goAway(isInOrder: false, &turn)
+    }
     let verdict = health.goAway(
-      reason, at: connections[index].address, hasAccepted: connections[index].machine.hasAccepted,
-      now: turn.now, random: turn.chance())
+      reason, on: connections[index].place(newest: token.newest), now: turn.now,
+      random: turn.chance())
     let words = GatewayResponse(status: 0, reason: reason)
     if verdict.isNewRefusal { turn.reportRefusal(pool, app: nil, words) }
-    if verdict.asksForToken { turn.requestToken(pool, words) }
+    if verdict.asksForToken, authentication == .providerToken { turn.requestToken(pool, words) }
     if verdict.isTrouble { putAddressAside(of: index, &turn) }
     connections[index].goAway(isInOrder: !isError && reason == nil, &turn)
   }
@@ -171,8 +175,12 @@ struct ConnectionSet: Sendable {
   mutating func maintain(
     _ line: (isWaiting: Bool, wantsOtherConnection: Bool), room: Int, _ turn: inout Turn
   ) -> Bool {
-    for index in connections.indices { noteLeaving(index, &turn) }
-    if let aged = connections.replaceable(isIdle: !line.isWaiting) {
+    for index in connections.indices {
+      noteLeaving(index, &turn)
+      connections[index].ageIfShut(isWaiting: line.isWaiting, now: turn.now)
+    }
+    let mayReplace = room > 0 || connectAttempts.count > 0
+    if let aged = connections.replaceable(isIdle: !line.isWaiting, hasRoom: mayReplace) {
       turn.count(.replacedAged)
       connections[aged].retire(&turn)
     }
@@ -253,7 +261,7 @@ struct ConnectionSet: Sendable {
     _ newest: (stamp: ProviderTokenStamp, bytes: [UInt8])?, hasOtherApps: Bool
   ) -> Bool {
     health.renewed()
-    if hasOtherApps { for index in connections.indices { connections[index].age() } }
+    if hasOtherApps { for index in connections.indices { connections[index].outdate() } }
     return token.replace(newest)
   }
 
@@ -334,7 +342,8 @@ struct ConnectionSet: Sendable {
     retryAfter: UInt64, _ turn: inout Turn
   ) -> DestinationHealth.Reaction {
     health.noteActivity(now: turn.now)
-    let place = connections[index].place(of: push, newest: token.newest)
+    let place = connections[index].place(
+      isAgain: push.lastFailure.findsOut, newest: token.newest)
     let reaction = health.answered(
       DestinationHealth.Answer(
         response, app: push.app, sentAt: turn.monotonic(of: push.sentAt), retryAfter: retryAfter,

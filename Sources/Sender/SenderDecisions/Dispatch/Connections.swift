@@ -65,6 +65,11 @@ struct Connections: Sendable {
     return sum
   }
 
+  /// The gateway allows no stream on those that there are.
+  var areShut: Bool {
+    capacity == 0 && indices.contains { self[$0].isStaying && self[$0].machine.limit == 0 }
+  }
+
   /// Streams that could be opened now.
   var credit: Int {
     var sum = 0
@@ -103,15 +108,20 @@ struct Connections: Sendable {
     return true
   }
 
-  /// One that is too old, once another one can serve in its place: one at a time.
+  /// One that is too old, once another one can serve in its place: one at a time. Without one it goes if nothing is sent
+  /// and either no other may be opened beside it, or it is outdated: what comes next may be refused there.
   ///
-  /// - Parameter isIdle: nothing waits to be sent.
-  func replaceable(isIdle: Bool) -> Int32? {
+  /// - Parameters:
+  ///   - isIdle: nothing waits to be sent.
+  ///   - hasRoom: there may be one more connection, or is about to be.
+  func replaceable(isIdle: Bool, hasRoom: Bool) -> Int32? {
     let serving = indices.filter { self[$0].isServing }
-    guard let aged = serving.first(where: { self[$0].isAged }) else { return nil }
-    let canGo =
-      serving.contains { !self[$0].isAged } || (self[aged].machine.openStreams == 0 && isIdle)
-    return canGo ? aged : nil
+    let hasOther = serving.contains { !self[$0].isAged }
+    return serving.first { index in
+      guard self[index].isAged else { return false }
+      let isUnused = isIdle && self[index].machine.openStreams == 0
+      return hasOther || (isUnused && (!hasRoom || self[index].isOutdated))
+    }
   }
 
   /// What they carry: whether to open or close one is decided by it.

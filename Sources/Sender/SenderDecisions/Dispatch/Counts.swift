@@ -83,7 +83,9 @@ public enum SenderCounter: Int, MetricTable {
         "Times that an address of the gateway was avoided because it had failed.")
     case .replacedAged:
       .counter(
-        "martlet_sender_connections_replaced_total", "Connections replaced because of their age.")
+        "martlet_sender_connections_replaced_total",
+        "Connections replaced for their age, for apps that are new, or because they allowed no streams for a minute."
+      )
     case .closedIdle:
       .counter(
         "martlet_sender_destinations_closed_idle_total",

@@ -15,6 +15,8 @@ public struct PoolSnapshot: Sendable {
   public let heldForConnection: Int
   /// Pushes that have a stream.
   public let open: Int
+  /// Its gateway allows no streams.
+  let isShut: Bool
   /// The streams that lanes behind the first one may have; nil while nothing holds them back.
   public let streamsOfOthers: Int?
 
@@ -23,7 +25,9 @@ public struct PoolSnapshot: Sendable {
 
   /// Why nothing can be sent, as far as that can be known.
   public var trouble: DestinationHealth.Trouble? {
-    waiting == 0 && open == 0 ? health.idleTrouble : health.trouble
+    if waiting == 0 && open == 0 { return health.idleTrouble }
+    let trouble = health.trouble
+    return isShut && inLine > 0 && (trouble == nil || trouble == .app) ? .gateway : trouble
   }
 }
 
@@ -48,7 +52,7 @@ extension Pool {
         kind: kind, credential: credential, isRetired: isRetired,
         isAuthorized: connectionSet.isAuthorized, health: connectionSet.health,
         inLine: queue.inLine, heldForApp: queue.held, heldForConnection: heldForConnection.count,
-        open: queue.open,
+        open: queue.open, isShut: connectionSet.connections.areShut,
         streamsOfOthers: governor.limit == .max ? nil : governor.limit)
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EmbeddedKafka
+import EventLoop
 import Kafka
 import Records
 import ServiceKit
@@ -75,5 +76,29 @@ import Testing
       broker.clearFaults(of: .fetch)
       return eventually(withinMilliseconds: 2_000) { receipts.missed.load(ordering: .relaxed) > 0 }
     }
+  }
+
+  /// A campaign may take longer than retention, and a scheduler may come late.
+  @Test(
+    arguments: [(8, 0, false), (8, 2, true), (6, 2, false)] as [(Int64, Int64, Bool)])
+  func `records that were removed before the start are noticed, if they can be of the campaign`(
+    _ days: Int64, _ removed: Int64, _ isNoticed: Bool
+  ) throws {
+    let fixture = try KafkaFixture(topics: [("receipts", 1)], embedded: true)
+    let topic = fixture.name("receipts")
+    for _ in 0..<3 { try fixture.produce(topic, key: "0", value: CampaignTests.line("a")) }
+    let broker = try #require(fixture.broker)
+    broker.dropRecords(of: topic, before: removed)
+    let campaign = try CampaignTests.campaign(
+      "a", at: WallClock.milliseconds() - days * 86_400_000)
+    let receipts = try CampaignReceipts.start(
+      fixture.configuration, topic, ServiceContext.test().log
+    ) { 1 }
+    defer { receipts.close() }
+    receipts.follow([campaign.key: .init(campaign)])
+    expectEventually {
+      receipts.current[campaign.key]?.outcomes[.delivered] == 3 - Int(removed)
+    }
+    #expect(receipts.beginLate.load(ordering: .relaxed) == isNoticed)
   }
 }

@@ -47,11 +47,13 @@ import Testing
     return (fixture, devices, fixture.folder.file("s.db"))
   }
 
-  static func campaign(_ name: String, more: String = "") throws -> CampaignRecord {
+  static func campaign(
+    _ name: String, more: String = "", at time: Int64 = WallClock.milliseconds()
+  ) throws -> CampaignRecord {
     let json =
       #"{"campaign":"\#(name)","request":{"app":"\#(app)","payload":{"aps":{"alert":"Sale"}}},"#
       + #""audience":{"tags_any":["even"]}\#(more)}"#
-    return try SchedulerFixture.campaign(json)
+    return try SchedulerFixture.campaign(json, at: time)
   }
 
   static func key(_ name: String, app: String = app, _ environment: Environment = .production)

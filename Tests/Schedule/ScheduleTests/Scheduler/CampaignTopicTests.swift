@@ -5,6 +5,7 @@ import Kafka
 import Records
 import ServiceKit
 import Store
+import Telemetry
 import TestSupport
 import Testing
 
@@ -153,6 +154,22 @@ import Testing
       try Set(fixture.readAll(fixture.names.notifications(.bulk)).compactMap(\.key)).count == 3_000
     }
     #expect(scheduler.stop() == nil && ingest.stop() == nil)
+  }
+
+  @Test func `tokens of a topic are addressed at the local time of the campaign's zone`() throws {
+    let fixture = try SchedulerFixture()
+    let database = fixture.folder.file("s.db")
+    let scheduler = try fixture.scheduler(database)
+    let topic = try fixture.kafka.createTopic("audiences.vips", partitions: 2)
+    try fixture.produce(topic, Self.lines(0..<5))
+    let soon = (WallClock.milliseconds() / 1_000 + 5) * 1_000
+    let local = Timestamp.text(milliseconds: soon + 14 * 3_600_000).dropLast()
+    _ = try Self.start(
+      fixture, "sale", topic, more: #","send_at":"\#(local)","time_zone":"Pacific/Kiritimati""#)
+    expectEventually { Self.progress(database, "sale")?.state == .done }
+    let progress = try #require(Self.progress(database, "sale"))
+    #expect(progress.wave == soon && progress.addressed == 5)
+    #expect(scheduler.stop() == nil)
   }
 
   /// What a campaign may not read: a topic of the pipeline, another one, one that begins alike, and one that is not there.

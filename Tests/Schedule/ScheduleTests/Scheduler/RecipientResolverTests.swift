@@ -23,13 +23,18 @@ import Testing
       folder.file("devices.db"), onePerModel: [], try .test(), Counters<SchedulerMetrics>())
   }
 
-  private func start(_ slot: Int, in resolver: inout RecipientResolver) {
-    let json = #"{"app":"a.b","id":"\#(slot)","user":"ann","payload":{"aps":{}}}"#
+  private func json(_ slot: Int) -> [UInt8] {
+    Array(#"{"app":"a.b","id":"\#(slot)","user":"ann","payload":{"aps":{}}}"#.utf8)
+  }
+
+  private func start(
+    _ slot: Int, _ event: Recipients.Activity.Event = .start, in resolver: inout RecipientResolver
+  ) {
     resolver.add(
       slot, ScheduleKey(app: "a.b", environment: .production, id: "\(slot)"),
       Recipients(
-        type: "liveactivity", users: ["ann"], activity: .init(name: "order", event: .start)),
-      ScheduledRequest(due: 1, accepted: 1, requeuedAt: nil), Array(json.utf8))
+        type: "liveactivity", users: ["ann"], activity: .init(name: "order", event: event)),
+      ScheduledRequest(due: 1, accepted: 1, requeuedAt: nil), json(slot))
   }
 
   @Test func `a start waits for a device once though the database fails in the middle`() throws {
@@ -39,17 +44,45 @@ import Testing
     let nowhere = folder.file("none/schedule.db")
     var questions = 0
     let first = resolver.look(now: 0, areStatesKnown: true) {
-      _ throws(StoreError) -> ActivityState? in
+      _ throws(StoreError) -> RecipientResolver.Sent? in
       questions += 1
       if questions == 2 { _ = try TokenStore(nowhere, now: 1) }
       return nil
     }
     #expect(first.isEmpty && questions == 2)
     let second = resolver.look(now: 1_000, areStatesKnown: true) {
-      _ throws(StoreError) -> ActivityState? in nil
+      _ throws(StoreError) -> RecipientResolver.Sent? in nil
     }
     #expect(second.isEmpty)
     #expect(resolver.removeAll().sorted() == [1, 2])
+  }
+
+  /// Its state is written first. Then the process crashes, or its producer has no room.
+  @Test func `a start that was noted and not sent is sent, and other requests update`() throws {
+    let device = DeviceKey(token: "ab", app: "a.b", environment: .production)
+    let details = DeviceDetails(pushType: "liveactivity", user: "ann")
+    try devices.put(device, DeviceState(presence: .registered(at: 5_000), details: details))
+    let state = ActivityState(sentAt: 2, accepted: 1, event: .start, channel: "", traceParent: "")
+    for (request, event) in [(1, .start), (2, .update)]
+      as [(Int, Recipients.Activity.Event)]
+    {
+      var stored = try resolver()
+      start(request, .startOrUpdate, in: &stored)
+      let found = stored.look(now: 0, areStatesKnown: true) {
+        _ throws(StoreError) -> RecipientResolver.Sent? in
+        RecipientResolver.Sent(state, json(1))
+      }
+      #expect(found.map(\.state?.event) == [event])
+      var noted = try resolver()
+      start(request, .startOrUpdate, in: &noted)
+      noted.note(
+        ScheduleKey(app: "a.b", environment: .production, user: "ann", activity: "order"),
+        RecipientResolver.Sent(state, json(1)))
+      let again = noted.look(now: 0, areStatesKnown: true) {
+        _ throws(StoreError) -> RecipientResolver.Sent? in nil
+      }
+      #expect(again.map(\.state?.event) == [event])
+    }
   }
 
   /// One that does not answer costs the turn its deadline once.
@@ -59,7 +92,7 @@ import Testing
       path, onePerModel: [], try .test(), Counters<SchedulerMetrics>())
     start(1, in: &resolver)
     let nothing = resolver.look(now: 1_000, areStatesKnown: true) {
-      _ throws(StoreError) -> ActivityState? in nil
+      _ throws(StoreError) -> RecipientResolver.Sent? in nil
     }
     #expect(nothing.isEmpty)
     // It appears in the middle of the turn.
@@ -81,13 +114,13 @@ import Testing
       ScheduledRequest(due: 1, accepted: 1, requeuedAt: nil), Array("{}".utf8))
     var questions = 0
     let first = resolver.look(now: 0, areStatesKnown: false) {
-      _ throws(StoreError) -> ActivityState? in
+      _ throws(StoreError) -> RecipientResolver.Sent? in
       questions += 1
       return nil
     }
     #expect(first.map(\.request.slot) == [2] && questions == 0)
     _ = resolver.look(now: 1, areStatesKnown: true) {
-      _ throws(StoreError) -> ActivityState? in
+      _ throws(StoreError) -> RecipientResolver.Sent? in
       questions += 1
       return nil
     }

@@ -119,10 +119,11 @@ final class SchedulerFixture {
     }.sorted()
   }
 
-  static func campaign(_ json: String) throws -> CampaignRecord {
-    let now = WallClock.milliseconds()
-    return try Array(json.utf8).withUnsafeBytes {
-      try CampaignRecord(json: $0, at: now, by: "test", parser: JSONParser())
+  static func campaign(
+    _ json: String, at time: Int64 = WallClock.milliseconds()
+  ) throws -> CampaignRecord {
+    try Array(json.utf8).withUnsafeBytes {
+      try CampaignRecord(json: $0, at: time, by: "test", parser: JSONParser())
     }
   }
 

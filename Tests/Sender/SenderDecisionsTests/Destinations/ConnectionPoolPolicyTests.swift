@@ -93,6 +93,9 @@ import Testing
     aged.connecting = 0
     aged.serving = 2
     #expect(policy.decide(aged, now: 4) == .nothing)
+    aged.serving = 1
+    policy.closedIdle()
+    #expect(policy.decide(aged, now: 5) == .open, "also of a pool that has rested")
   }
 
   @Test func `records that must go elsewhere open one more connection at a time`() {
@@ -169,7 +172,9 @@ import Testing
     #expect(policy.decide(waiting, health, now: 1_259) == .nothing)
     #expect(policy.decide(waiting, health, now: 1_260) == .open)
     let address = PeerAddress(bytes: [127, 0, 0, 1], port: 443)!
-    _ = health.goAway(.badCertificate, at: address, hasAccepted: true, now: 2_000, random: 0)
+    let place = DestinationHealth.AnsweringConnection(
+      at: address, hasAccepted: true, firstPushAt: 0, hasNewestToken: true)
+    _ = health.goAway(.badCertificate, on: place, now: 2_000, random: 0)
     #expect(policy.decide(waiting, health, now: 31_999) == .nothing)
     #expect(policy.decide(waiting, health, now: 32_000) == .open)
     #expect(policy.decide(load(serving: 1, waiting: true), health, now: 32_000) == .nothing)

@@ -260,6 +260,15 @@ import Waiting
     }
     open(&machine, 1)
     #expect(machine.reset() == .close)
+    var busy = ready()
+    open(&busy, 1)
+    for _ in 1..<Machine.repeatedRefusals {
+      open(&busy, 1)
+      #expect(busy.reset() == .nothing)
+    }
+    #expect(busy.state == .ready)
+    open(&busy, 1)
+    #expect(busy.reset() == .nothing && busy.state == .draining, "some stream is always open")
     var lost = ready()
     open(&lost, 10)
     for _ in 0..<10 { #expect(lost.reset(isLost: true) == .nothing) }

@@ -16,7 +16,9 @@ import Testing
     health.trustRenewed()
     #expect(health.mayConnect(now: 20_000) == .all)
     let address = PeerAddress(bytes: [127, 0, 0, 1], port: 443)!
-    _ = health.goAway(.badCertificate, at: address, hasAccepted: true, now: 20_000, random: 0)
+    let place = DestinationHealth.AnsweringConnection(
+      at: address, hasAccepted: true, firstPushAt: 0, hasNewestToken: true)
+    _ = health.goAway(.badCertificate, on: place, now: 20_000, random: 0)
     health.trustRenewed()
     #expect(health.mayConnect(now: 20_001) == .none)
   }
@@ -54,6 +56,21 @@ import Testing
     let end = DestinationHealth.ConnectionEnd(hasAccepted: false, lived: 10, isAddressAside: false)
     health.connectionEnded(end, now: 11_000, random: 0)
     #expect(health.idleTrouble != nil)
+  }
+
+  @Test func `a gateway that says why it refuses the credential has not failed`() {
+    var health = DestinationHealth()
+    health.failed(now: 0, random: 0)
+    #expect(health.trouble == .gateway)
+    let place = DestinationHealth.AnsweringConnection(
+      at: PeerAddress(bytes: [127, 0, 0, 1], port: 443)!, hasAccepted: false, firstPushAt: 0,
+      hasNewestToken: true)
+    _ = health.goAway(.badCertificate, on: place, now: 1, random: 0)
+    #expect(health.trouble == .credential)
+    for attempt in 1...20 as ClosedRange<UInt64> {
+      health.failed(now: 60_000 + attempt * 1_000, random: 0)
+    }
+    #expect(health.trouble == .gateway, "nobody answers any more")
   }
 
   @Test func `a gateway fails until it serves again, and not until all may be sent`() {

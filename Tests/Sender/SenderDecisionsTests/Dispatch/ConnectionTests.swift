@@ -56,6 +56,42 @@ import Testing
     #expect(loop.runToEnd(of: 21) && loop.requests.count == 2)
   }
 
+  @Test func `a gateway that allows no streams is in trouble as soon as something waits for it`() {
+    let loop = ScriptedLoop { $0.pool.maximum = 2 }
+    var trouble: DestinationHealth.Trouble? { loop.dispatcher.standing(ofPool: 0)?.trouble }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.gateways[0].streams = 0
+    loop.tell(.limit(0))
+    loop.run(milliseconds: 100)
+    #expect(trouble == nil)
+    loop.produce(1)
+    // It answers PINGs meanwhile, on a second connection as well.
+    for _ in 0..<120 {
+      loop.run(milliseconds: 1_000)
+      #expect(trouble == .gateway)
+    }
+    #expect(loop.counted(.silentConnections) == 0)
+    #expect(loop.connects.count <= 7, "each is replaced once a minute")
+    loop.tell(.limit(10))
+    #expect(loop.runToEnd(of: 2))
+    #expect(loop.delivered(0..<2, attempts: 1) && trouble == nil)
+  }
+
+  @Test func `a connection that allows no streams for a minute is replaced, by another address`() {
+    let loop = ScriptedLoop(addresses: 2) { $0.pool.maximum = 1 }
+    loop.gateways[0].streams = 0
+    loop.named = [0]
+    loop.produce(0..<5)
+    loop.run(milliseconds: 30_000)
+    #expect(loop.connects.count == 1 && loop.endings.isEmpty)
+    loop.named = nil
+    #expect(loop.runToEnd(of: 5, within: 40_000))
+    #expect(loop.delivered(0..<5, attempts: 1))
+    #expect(loop.requests.allSatisfy { $0.address == 1 })
+    #expect(loop.run { loop.open == 1 } && loop.connects.count == 2)
+  }
+
   @Test func `refused streams go again uncounted; a connection that refuses all is left`() {
     let loop = ScriptedLoop(addresses: 2) { $0.pool.minimum = 2 }
     loop.gateways[0].reply = { $0.stream == 1 ? .accepted : .refusedStream }
@@ -89,6 +125,22 @@ import Testing
     #expect(loop.delivered(10..<20, attempts: 1))
   }
 
+  @Test func `under load, too, a connection that resets what is sent on it is left`() {
+    let loop = ScriptedLoop(addresses: 2) {
+      $0.pool = .init(minimum: 2, maximum: 2)
+      $0.requestTimeout = 600_000
+    }
+    for address in 0...1 { loop.gateways[address].streams = 20 }
+    loop.gateways[0].reply = { $0.stream == 1 ? .accepted : $0.stream == 2 ? .hold : .reset }
+    for second in 0..<60 {
+      loop.produce(second * 100..<second * 100 + 100)
+      loop.run(milliseconds: 1_000)
+    }
+    let sends = loop.requests.filter { $0.address == 0 }
+    let most = Dictionary(grouping: sends, by: \.connection).values.map(\.count).max() ?? 0
+    #expect(most > 2 && most <= 102 + 20, "\(most) on one connection")
+  }
+
   @Test func `a connection on which nothing gets out is left, although PINGs are answered`() {
     let loop = ScriptedLoop { $0.requestTimeout = 2_000 }
     loop.answer { $0.connection == 1 && $0.stream > 1 ? .unwritten : .accepted }
@@ -111,6 +163,35 @@ import Testing
     #expect(loop.delivered(0..<200, attempts: 1))
     #expect((5...10).contains(loop.counted(.replacedAged)), "at 10 to 20 s each, in 100 s")
     #expect((0..<200).allSatisfy { (loop.latency(of: $0) ?? .max) <= 100 || $0 == 0 })
+  }
+
+  @Test(arguments: [ConnectDeed.slow(1_000), .refused])
+  func `an aged connection serves until another one does, however long that takes`(
+    deed: ConnectDeed
+  ) {
+    let loop = ScriptedLoop { $0.connectionAge = 20_000 }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    loop.gateways[0].connect = { _ in deed }
+    for number in 1..<100 {
+      loop.produce(number)
+      loop.run(milliseconds: 400)
+    }
+    #expect(loop.delivered(0..<100, attempts: 1))
+    #expect((1..<100).allSatisfy { (loop.latency(of: $0) ?? .max) <= 100 })
+    #expect(loop.connects.count > 1 && (loop.counted(.replacedAged) > 0) == (deed != .refused))
+  }
+
+  @Test func `an aged connection that nothing is sent on is replaced as well, and once`() {
+    let loop = ScriptedLoop { $0.connectionAge = 20_000 }
+    loop.produce(0)
+    #expect(loop.runToEnd(of: 1))
+    for _ in 0..<200 {
+      loop.run(milliseconds: 500)
+      #expect((1...2).contains(loop.open))
+    }
+    #expect((4...10).contains(loop.counted(.replacedAged)), "at 10 to 20 s each, in 100 s")
+    #expect((0...1).contains(loop.connects.count - 1 - loop.counted(.replacedAged)))
   }
 
   @Test func `a connection is replaced before its stream ids run out`() {
@@ -243,6 +324,19 @@ import Testing
     #expect(loop.delivered(0..<70, attempts: 1) && loop.requests.count == 70)
     #expect(loop.connects.count == 7, "each had one turn")
     #expect(loop.counted(.waitsForRoom) > 0)
+  }
+
+  @Test func `without room for a second connection an aged one goes while nothing is sent`() {
+    let loop = loop(1) {
+      $0.budget.most = 1
+      $0.connectionAge = 20_000
+    }
+    for number in 0..<60 {
+      loop.produce(number, app: "app0")
+      loop.run(milliseconds: 1_000)
+    }
+    #expect(loop.runToEnd(of: 60) && loop.delivered(0..<60, attempts: 1))
+    #expect((2...6).contains(loop.counted(.replacedAged)), "at 10 to 20 s each, in 60 s")
   }
 
   @Test func `a credential that always has something to send gives its connection up after a time`()

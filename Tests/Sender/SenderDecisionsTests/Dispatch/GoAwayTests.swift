@@ -99,6 +99,48 @@ import Testing
     #expect(loop.delivered(0..<3, attempts: 1))
   }
 
+  @Test func `a GOAWAY that calls the newest token too old: the credential waits for the next one`()
+  {
+    let loop = ScriptedLoop()
+    loop.answer { _ in .goAway(last: 0, .expiredProviderToken) }
+    loop.produce(0..<3)
+    #expect(loop.run { loop.counted(.credentialRefusals) == 1 })
+    #expect(loop.dispatcher.standing(ofPool: 0)?.trouble == .credential)
+    loop.run(milliseconds: 20_000)
+    #expect(loop.connects.count == 1)
+    #expect(loop.tokenRequests.map(\.reason) == [.expiredProviderToken])
+    loop.answer { _ in .accepted }
+    loop.publishToken()
+    #expect(loop.runToEnd(of: 3, within: 5_000))
+    #expect(loop.delivered(0..<3, attempts: 1))
+  }
+
+  @Test func `a GOAWAY for too many provider tokens: all wait, and no address is blamed`() {
+    let loop = ScriptedLoop(addresses: 2)
+    loop.answer { _ in .goAway(last: 0, .tooManyProviderTokenUpdates) }
+    loop.produce(0..<10)
+    #expect(loop.run { loop.counted(.credentialRefusals) == 1 })
+    #expect(loop.dispatcher.standing(ofPool: 0)?.trouble == .credential)
+    loop.run(milliseconds: 1_900)
+    #expect(loop.connects.count == 1 && loop.requests.count == 1)
+    #expect(loop.counted(.addressesAside) == 0 && loop.tokenRequests.isEmpty)
+    loop.answer { _ in .accepted }
+    #expect(loop.runToEnd(of: 10, within: 10_000))
+    #expect(loop.delivered(0..<10, attempts: 1))
+  }
+
+  @Test func `an empty GOAWAY behind the one that names the reason blames no address`() {
+    let loop = ScriptedLoop()
+    loop.answer { _ in .hold }
+    loop.produce(0)
+    #expect(loop.run { loop.requests.count == 1 })
+    loop.tell(.goAway(last: 0, .badCertificate))
+    loop.tell(.goAway(last: 0, nil))
+    loop.run(milliseconds: 1_000)
+    #expect(loop.counted(.goAways) == 2 && loop.counted(.credentialRefusals) == 1)
+    #expect(loop.counted(.addressesAside) == 0)
+  }
+
   @Test func `GOAWAY before SETTINGS: the pushes go over another connection`() {
     let loop = ScriptedLoop()
     var isFirst = true

@@ -39,6 +39,8 @@ public struct CampaignEvidence: Equatable, Sendable {
   public var devices: Devices
   /// Outcomes of any kind, including deduplicated pushes: the pushes no longer in flight.
   public var ended: Int
+  /// Those of them to device tokens that the audience has more than once: there is one push to each token.
+  public var repeated = 0
   public var rejected: Int
   /// Outcomes whose duration is known, and those that took longer than the campaign's limit.
   public var timed: Int
