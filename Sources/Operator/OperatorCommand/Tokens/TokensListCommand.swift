@@ -82,7 +82,8 @@ enum TokensListCommand: Command {
         try settings.counts(reader) { !context.signals.isStopping }
       }
       if context.signals.isStopping { throw context.signals.interrupted("not all was counted") }
-      return show(counts)
+      for line in lines(counts, isJSON: settings.isJSON) { StandardOutput.line(line) }
+      return
     }
     var progress =
       settings.isJSON && isatty(STDOUT_FILENO) == 0
@@ -125,9 +126,11 @@ enum TokensListCommand: Command {
     return (uses + [age].compactMap(\.self)).map { "  \($0)" }.joined()
   }
 
-  private static func show(_ counts: [DeviceState.Word: Int]) {
-    for word in DeviceState.Word.allCases {
-      StandardOutput.line("\(word.rawValue) \(counts[word] ?? 0)")
-    }
+  static func lines(_ counts: [DeviceState.Word: Int], isJSON: Bool) -> [String] {
+    let all = DeviceState.Word.allCases.map { ($0.rawValue, counts[$0] ?? 0) }
+    guard isJSON else { return all.map { "\($0) \($1)" } }
+    var object = JSONObject()
+    for (word, count) in all { object.append(word, .integer(Int64(count))) }
+    return [String(decoding: JSONValue.object(object).text, as: UTF8.self)]
   }
 }

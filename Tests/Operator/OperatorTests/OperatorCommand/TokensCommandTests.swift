@@ -227,6 +227,11 @@ import Testing
     #expect(try counts(["--state", "invalid"]) == [.invalid: 1])
     #expect(try counts(["--user", "ann", "--environment", "production"]) == [.registered: 1])
     #expect(try counts([]) == [.registered: 3, .removed: 0, .invalid: 1])
+    let lines = TokensListCommand.lines([.registered: 3, .invalid: 1], isJSON: false)
+    #expect(lines == ["registered 3", "removed 0", "invalid 1"])
+    #expect(
+      TokensListCommand.lines([.registered: 3], isJSON: true)
+        == [#"{"registered":3,"removed":0,"invalid":0}"#])
   }
 
   @Test(arguments: DatabaseKind.allCases)
