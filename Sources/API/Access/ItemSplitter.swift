@@ -22,6 +22,8 @@ public struct ItemSplitter: Sendable, Equatable {
     /// Bytes after the document.
     case afterTheEnd
     case unfinished
+    /// No byte but blanks.
+    case empty
 
     public var description: String {
       switch self {
@@ -32,6 +34,7 @@ public struct ItemSplitter: Sendable, Equatable {
       case .afterTheEnd:
         "the body goes on after its JSON document; send lines as application/x-ndjson"
       case .unfinished: "the body ends in the middle of its JSON document"
+      case .empty: "the body is empty"
       }
     }
   }
@@ -113,6 +116,7 @@ public struct ItemSplitter: Sendable, Equatable {
       default: try between(byte)
       }
     }
+    if isEnd, state == .start { throw .empty }
     if isEnd, state != .end { throw .unfinished }
     return nil
   }

@@ -88,7 +88,7 @@ public enum ReceiptCause: UInt8, Sendable, CaseIterable {
     case .campaignOver:
       "its campaign was cancelled, or has stopped itself, before it could be delivered; it is not sent (again)"
     case .noDevice:
-      "no user of the request has a device that is registered and valid, for this app, environment and push type"
+      "no user of the request has a registered, valid device for this app, environment, push type and activity"
     }
   }
 }

@@ -126,7 +126,11 @@ private final class Router: StreamHandler {
   private func answer(_ request: HTTPRequest, isTooLong: Bool) -> HTTPResponse {
     guard !isTooLong else { return tooLong }
     let covering = routes.filter { $0.covers(request.path) }
-    guard !covering.isEmpty else { return .text("not found\n", status: 404) }
+    guard !covering.isEmpty else {
+      var paths: [String] = []
+      for route in routes where !paths.contains(route.path) { paths.append(route.path) }
+      return .text("not found; there are \(paths.joined(separator: ", "))\n", status: 404)
+    }
     guard let route = covering.first(where: { $0.takes(request.method) }) else {
       var refusal = HTTPResponse.text("\(request.method) is not possible here\n", status: 405)
       refusal.headers.append(("Allow", covering.map(\.method).joined(separator: ", ")))

@@ -49,6 +49,8 @@ public final class KafkaTail {
     unfinished = Set(0..<Int32(reader.partitions))
     var starts: [Int64?] = []
     if case .time(let time) = start { starts = reader.starts(since: time) }
+    // Before anything is read: what is asked behind a fetch is answered after it, which may wait for records.
+    var firsts: [Int64] = []
     for partition in 0..<Int32(partitions) {
       let marks = try reader.watermarks(partition, timeoutMilliseconds: timeoutMilliseconds)
       let first =
@@ -58,8 +60,11 @@ public final class KafkaTail {
         case .offsets(let offsets): offsets[partition] ?? marks.low
         case .time: max(starts[Int(partition)] ?? marks.low, marks.low)
         }
+      firsts.append(first)
+    }
+    for (partition, first) in firsts.enumerated() {
       progress.begin(at: first)
-      try reader.start(partition, at: first)
+      try reader.start(Int32(partition), at: first)
     }
   }
 

@@ -95,7 +95,7 @@ public struct StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case SQLITE_FULL: "make room on the disk"
     case SQLITE_BUSY, SQLITE_LOCKED: "end the other program that writes to the database"
     case SQLITE_READONLY: "let this user write to the file and to its folder"
-    case SQLITE_CANTOPEN: "see that the folder exists and that this user may use it"
+    case SQLITE_CANTOPEN: "correct the path, see that the folder exists, or let this user use it"
     case SQLITE_NOTADB: "name another file"
     case SQLITE_CORRUPT:
       "restore a backup, or remove the file, its -wal and its -shm: the topics fill a new one"

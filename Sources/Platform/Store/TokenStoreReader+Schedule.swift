@@ -38,11 +38,17 @@ extension TokenStoreReader {
   private static var mostRead: Int { 10_000 }
   private static var leastPage: Int { 20 }
 
-  /// Runs `body`, which looks into the schedule, and throws while a partition is read anew, before or after it.
+  /// Runs `body`, which looks into the schedule. Throws if no scheduler has read the topic into the database, and while a
+  /// partition is read anew, before or after it.
   public func whileScheduleIsComplete<R>(
     _ body: () throws(StoreError) -> R
   ) throws(StoreError) -> R {
     let queries = try ScheduleQueries(database)
+    if try database.integer("SELECT count(*) FROM schedule_positions") ?? 0 == 0 {
+      throw ScheduleQueries.refusal(
+        "martlet-scheduler has not read its topic into this database; name the database that it keeps"
+      )
+    }
     try queries.demandComplete()
     let result = try body()
     try queries.demandComplete()
@@ -206,8 +212,11 @@ public final class ScheduleQueries {
 
   /// Throws while a partition is read anew.
   func demandComplete() throws(StoreError) {
-    guard let obstacle = try obstacle() else { return }
-    throw StoreError(code: 1, attempt: "cannot look up the schedule", message: obstacle)
+    if let obstacle = try obstacle() { throw Self.refusal(obstacle) }
+  }
+
+  static func refusal(_ why: String) -> StoreError {
+    StoreError(code: 1, attempt: "cannot look up the schedule", message: why)
   }
 
   /// The records of campaigns whose keys follow one, in the order of the keys.

@@ -114,6 +114,16 @@ import Testing
     tail.close()
   }
 
+  /// `martlet trace` waited for each partition of each topic.
+  @Test func `a tail begins although the broker has nothing for its first partition`() throws {
+    let fixture = try KafkaFixture(topics: [("idle", 3)])
+    var configuration = fixture.configuration
+    // Longer than the tail waits for the ends of the others.
+    configuration.consumer = [("fetch.wait.max.ms", "60000"), ("socket.timeout.ms", "120000")]
+    let tail = try KafkaTail(configuration, topic: fixture.name("idle"), from: .end)
+    tail.close()
+  }
+
   @Test func `a tail from the end reads partitions that are added from their start`() throws {
     let fixture = try KafkaFixture(topics: [("numbers", 1)], embedded: true)
     let topic = fixture.name("numbers")

@@ -212,6 +212,17 @@ import Testing
     #expect(count == 1)
   }
 
+  @Test func `of a database that no scheduler keeps nothing is said about the schedule`() throws {
+    let location = folder.file("tokens.db")
+    let store = try TokenStore(location, now: 1)
+    defer { withExtendedLifetime(store) {} }
+    let reader = try TokenStoreReader(location)
+    let error = #expect(throws: StoreError.self) {
+      try reader.whileScheduleIsComplete { () throws(StoreError) in try reader.scheduledCount() }
+    }
+    #expect(error?.description.contains("name the database that it keeps") == true)
+  }
+
   @Test(arguments: DatabaseKind.allCases)
   func `a page ends with the entry that reaches its bytes`(kind: DatabaseKind) throws {
     let store = try ScheduleStore(TokenStore(try kind.location(in: folder), now: 1))

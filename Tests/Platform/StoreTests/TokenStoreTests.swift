@@ -364,5 +364,6 @@ import Testing
   @Test func `a reader never makes a database`() {
     let error = #expect(throws: StoreError.self) { try TokenStoreReader(folder.file("none.db")) }
     #expect(error?.description.contains("none.db") == true)
+    #expect(error?.description.contains("correct the path") == true)
   }
 }

@@ -107,7 +107,7 @@ import Testing
 
   @Test func `of a fresh package no file that a deployment may do without is an error`() throws {
     let folder = TemporaryFolder()
-    for program in ["api", "webhooks", "feedback"] {
+    for program in ["api", "webhooks", "feedback", "scheduler"] {
       let text = try Repository.text("deploy/\(program).properties")
       // Their files lie where no test may write.
       try File.write(
@@ -120,8 +120,10 @@ import Testing
     }
     #expect(warned("/nonexistent/martlet/api-keys.json", "api"), "\(output)")
     #expect(warned("/nonexistent/martlet/subscriptions.json", "webhooks"), "\(output)")
-    if !File.exists("/var/lib/martlet-feedback") {
-      #expect(warned("/var/lib/martlet-feedback/tokens.sqlite", "feedback"), "\(output)")
+    for (program, file) in [("feedback", "tokens.sqlite"), ("scheduler", "schedule.sqlite")] {
+      let stateFolder = "/var/lib/martlet-\(program)"
+      guard !File.exists(stateFolder) else { continue }
+      #expect(warned("\(stateFolder)/\(file)", program), "\(output)")
     }
     let errors = lines.filter { $0.status == "error" && $0.subject == "settings" }
     #expect(errors.isEmpty, "\(errors.map(\.text))")

@@ -25,8 +25,8 @@ public final class FileStorage: LogStorage {
   public init(folder: String, syncs: Bool = false) throws(SystemError) {
     self.folder = folder
     self.syncs = syncs
-    try File.makeFolder(folder, mode: 0o755)
-    lock = Glibc.open(folder + "/lock", O_CREAT | O_RDWR | O_CLOEXEC, 0o644)
+    try File.makeFolder(folder)
+    lock = Glibc.open(folder + "/lock", O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
     guard lock >= 0 else { throw SystemError.last("cannot open \(folder)/lock") }
     guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
       let error = SystemError.last("cannot lock \(folder): does another broker use it?")
@@ -61,7 +61,7 @@ public final class FileStorage: LogStorage {
   func file(_ segment: SegmentID) -> SegmentFile? {
     if let file = open[segment] { return file }
     if open.count >= Self.mostOpen, let old = open.first { open[old.key] = nil }
-    let descriptor = Glibc.open(path(segment), O_CREAT | O_RDWR | O_CLOEXEC, 0o644)
+    let descriptor = Glibc.open(path(segment), O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { return nil }
     let file = SegmentFile(descriptor)
     open[segment] = file
@@ -159,7 +159,7 @@ public final class FileStorage: LogStorage {
   public func rewriteJournal(_ entries: [[UInt8]]) throws(SystemError) {
     let bytes = entries.flatMap(Self.frame)
     let path = folder + "/journal"
-    try File.write(path, bytes, mode: 0o644)
+    try File.write(path, bytes, mode: 0o600)
     let descriptor = Glibc.open(path, O_RDWR | O_CLOEXEC)
     guard descriptor >= 0 else { throw SystemError.last("cannot open \(path)") }
     if journal >= 0 { close(journal) }

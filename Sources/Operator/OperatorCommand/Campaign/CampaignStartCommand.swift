@@ -91,16 +91,18 @@ enum CampaignStartCommand: Command {
     let cluster = try KafkaCluster(settings.kafka, context)
     try cluster.demand(settings.names.schedule, "martlet topics create creates it")
     let campaign = settings.campaign
-    for warning in settings.warnings.all {
-      StandardError.line("warning: \(warning.member.path) \(warning.detail)")
-    }
+    settings.warnings.tell()
+    // Before anything is written.
+    if let database = settings.database { _ = try isKnown(campaign, database, context) }
     if let file = settings.tokens { try write(file, settings, cluster, context) }
     try cluster.write(settings.names.schedule, key: Array("\(campaign.key)".utf8), campaign.value)
     Audit.note("campaign start", "\(campaign.key)", context)
     if campaign.plan.local != nil { tellZones() }
     if let database = settings.database { try awaitScheduler(database, campaign, context) }
+    // Without the database it is not known whether the name is in use.
+    let verb = settings.database == nil ? "is to start, unless its name is in use" : "starts"
     StandardOutput.line(
-      "campaign \(campaign.name) starts; martlet campaign list \(campaign.name) tells how far it is"
+      "campaign \(campaign.name) \(verb); martlet campaign list \(campaign.name) tells how far it is"
     )
   }
 
@@ -117,13 +119,12 @@ enum CampaignStartCommand: Command {
         + " and where martlet-scheduler runs")
   }
 
-  /// Writes the campaign's device tokens, unless its name is known to be in use.
+  /// Writes the campaign's device tokens.
   private static func write(
     _ path: String, _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let topic = settings.names.audiences
     try cluster.demand(topic, "martlet topics create creates it")
-    if let database = settings.database { _ = try isKnown(settings.campaign, database, context) }
     let file = AudienceFile(path, showsProgress: settings.showsProgress, context)
     try file.check()
     let count = try file.write(topic, settings.campaign, cluster)

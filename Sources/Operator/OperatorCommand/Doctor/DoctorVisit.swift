@@ -49,7 +49,7 @@ struct DoctorVisit: Sendable {
           .settings, path, "does not exist: martlet-\(program) is not set up and was not checked",
           remedy: "make it if the deployment has martlet-\(program); else remove \(file)"))
     }
-    if ["feedback", "scheduler"].contains(program), let path = settings["database"],
+    if ownersOfDatabases.contains(program), let path = settings["database"],
       isBeforeFirstStart(path)
     {
       return DoctorVisit(
@@ -82,9 +82,11 @@ struct DoctorVisit: Sendable {
       properties.entries.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
   }
 
+  private static let ownersOfDatabases = ["feedback", "scheduler"]
+
   /// The settings that a program requires without a settings file and that have no flag here. Nothing is written there.
   private static func defaults(_ program: String) -> [String] {
-    program == "feedback"
+    ownersOfDatabases.contains(program)
       ? ["--database", "/tmp/martlet-doctor-\(UInt64.random(in: .min ... .max)).sqlite"] : []
   }
 

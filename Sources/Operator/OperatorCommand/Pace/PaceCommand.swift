@@ -101,9 +101,9 @@ enum PaceCommand: Command {
     _ target: PaceTarget, _ topic: ControlTopic, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) {
     let subject = try target.subject(among: topic.paces(cluster, context))
-    try topic.demand(subject.key, cluster, context, what: "\(subject) has no pace") {
-      PaceSubject(key: $0).map { "\($0)" }
-    }
+    try topic.demand(
+      subject.key, cluster, context, what: "\(subject) has no pace", kind: "paces"
+    ) { key, _ in PaceSubject(key: key).map { "\($0)" } }
     try topic.write(subject.key, nil, cluster)
     Audit.note("pace clear", "\(subject)", context)
     let kept = try topic.paces(cluster, context)[subject]

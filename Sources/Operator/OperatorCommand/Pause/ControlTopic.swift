@@ -96,18 +96,18 @@ struct ControlTopic: Sendable {
   ///
   /// - Parameters:
   ///   - what: The error for a missing record, such as "group:x has no pace".
-  ///   - name: Formats a key for the list of existing ones; nil for a key that does not belong there.
+  ///   - kind: What the list of existing ones is of, such as "paces".
+  ///   - name: Formats a record for that list; nil for one that does not belong there.
   func demand(
-    _ key: String, _ cluster: KafkaCluster, _ context: ServiceContext, what: String,
-    _ name: @escaping (String) -> String?
+    _ key: String, _ cluster: KafkaCluster, _ context: ServiceContext, what: String, kind: String,
+    _ name: @escaping (String, UnsafeRawBufferPointer) -> String?
   ) throws(ServiceFailure) {
-    let keys = try list(cluster, context) { key, _ in key }
-    guard !keys.contains(where: { $0.utf8.elementsEqual(key.utf8) }) else { return }
-    let others = keys.compactMap(name)
+    let known: [ExactText: String?] = try entries(cluster, context) { .some(name($0, $1)) }
+    guard !known.keys.contains(key.exact) else { return }
+    let others = known.sorted { $0.key < $1.key }.compactMap(\.value)
     let list = others.prefix(10).map { TerminalText.plain($0) }.joined(separator: ", ")
     let more = others.count > 10 ? ", and \(others.count - 10) more" : ""
-    throw ServiceFailure(
-      "\(what)" + (others.isEmpty ? "; nothing has" : "; these have: \(list)\(more)"))
+    throw ServiceFailure("\(what); \(kind): \(others.isEmpty ? "none" : list)\(more)")
   }
 
   /// What a command adds about a lane without a topic of its own, or an empty text.

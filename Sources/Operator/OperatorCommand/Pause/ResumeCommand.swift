@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import Records
 import ServiceKit
 import Settings
 
@@ -33,8 +34,8 @@ enum ResumeCommand: Command {
   ) throws(ServiceFailure) {
     let cluster = try topic.cluster(context)
     try topic.demand(
-      subject.key, cluster, context, what: "\(subject.key) is not paused"
-    ) { PaceSubject(key: $0) == nil ? PauseSubject(key: $0)?.key : nil }
+      subject.key, cluster, context, what: "\(subject.key) is not paused", kind: "paused"
+    ) { ControlRecord.isPaused($1) == true ? $0 : nil }
     try topic.write(subject.key, nil, cluster)
     Audit.note("resume", subject.key, context)
     guard try !topic.isPaused(subject, cluster, context) else {

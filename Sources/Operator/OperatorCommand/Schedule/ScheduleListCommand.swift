@@ -14,7 +14,7 @@ enum ScheduleListCommand: Command {
     @Declared(CommandSettings.app) fileprivate var app: String?
     @Declared(CommandSettings.environment) fileprivate var environment: String?
     @Declared(CommandSettings.limit) var limit: Int
-    @Declared(.boolean("count", "Print only how many requests wait.")) var isCount: Bool
+    @Declared(.boolean("count", "Print only how many of them wait.")) var isCount: Bool
     /// The key of the request; nil for all.
     fileprivate(set) var key: ScheduleKey?
 
@@ -22,6 +22,17 @@ enum ScheduleListCommand: Command {
     var prefix: String {
       guard let app else { return "" }
       return environment.map { "\(app):\($0):" } ?? "\(app):"
+    }
+
+    /// How many of the selected requests wait.
+    func count(_ reader: TokenStoreReader) throws(StoreError) -> Int {
+      guard app != nil else { return try reader.scheduledCount() }
+      var count = 0
+      try reader.forEachScheduled(withPrefix: prefix) { _ in
+        count += 1
+        return true
+      }
+      return count
     }
 
     mutating func finish(_ values: SettingValues) throws(SettingErrors) {
@@ -52,7 +63,7 @@ enum ScheduleListCommand: Command {
       }
       if settings.isCount {
         let count = try reader.whileScheduleIsComplete { () throws(StoreError) in
-          try reader.scheduledCount()
+          try settings.count(reader)
         }
         StandardOutput.line("\(count)")
         return
@@ -112,7 +123,7 @@ enum ScheduleListCommand: Command {
 extension ScheduleKey {
   /// Creates the key of the request that a command names.
   init(_ id: String, app: String?, environment: String) throws(SettingErrors) {
-    guard let app else { throw SettingErrors("app", "is required") }
+    guard let app else { throw SettingErrors("app", "is required: ids are of an app; give --app") }
     guard let key = ScheduleKey("\(app):\(environment):\(id)".exact) else {
       throw SettingErrors("app", "\(app) is not a bundle id")
     }

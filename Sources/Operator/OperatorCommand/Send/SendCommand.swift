@@ -11,6 +11,8 @@ enum SendCommand: Command {
   struct Settings: DeclaredSettings, Sendable {
     fileprivate var push = PushWords()
     fileprivate var request: [UInt8] = []
+    /// The mistakes in the payload that devices ignore.
+    fileprivate(set) var warnings = PayloadWarnings()
     fileprivate var cluster = ClusterSettings()
     @Declared(.boolean("wait", default: true, "Wait for the outcome, at most 30s."))
     fileprivate var waits: Bool
@@ -21,7 +23,7 @@ enum SendCommand: Command {
       cluster = try ClusterSettings(values, clientID: "martlet-send")
       request = try push.request(values)
       let reader = RequestReader(types: try PushTypes(values), lanes: try Lanes(values))
-      do throws(RequestError) { try reader.checkWithTokens(request) } catch {
+      do throws(RequestError) { warnings = try reader.checkWithTokens(request) } catch {
         throw SettingErrors(nil, "\(error)")
       }
     }
@@ -37,6 +39,7 @@ enum SendCommand: Command {
     let cluster = try KafkaCluster(settings.cluster.kafka, context)
     let (push, names) = (settings.push, settings.cluster.names)
     try cluster.demand(names.requests, "martlet topics create creates it")
+    settings.warnings.tell()
     let wait = settings.waits ? try OutcomeWait(push, cluster, names) : nil
     try cluster.write(names.requests, key: Array(push.target.utf8), settings.request)
     Audit.note("send", "\(push.id) of \(push.app)", context)
@@ -50,9 +53,11 @@ enum SendCommand: Command {
 
 extension RequestReader {
   /// Throws the first error in a request, including its tokens.
-  fileprivate func checkWithTokens(_ text: [UInt8]) throws(RequestError) {
+  ///
+  /// - Returns: the mistakes in its payload that devices ignore.
+  fileprivate func checkWithTokens(_ text: [UInt8]) throws(RequestError) -> PayloadWarnings {
     let result = text.withUnsafeBytes { bytes in
-      Result { () throws(RequestError) in
+      Result { () throws(RequestError) -> PayloadWarnings in
         let request = try read(bytes)
         var digits: [UInt8] = []
         for index in 0..<request.tokens.count {
@@ -63,8 +68,16 @@ extension RequestReader {
             throw RequestError(request.tokenField, .token(error))
           }
         }
+        return request.warnings
       }
     }
-    try result.get()
+    return try result.get()
+  }
+}
+
+extension PayloadWarnings {
+  /// Names the mistakes on standard error.
+  func tell() {
+    for warning in all { StandardError.line("warning: \(warning.member.path) \(warning.detail)") }
   }
 }

@@ -29,7 +29,7 @@ enum TokensListCommand: Command {
     @Declared(.integer("limit", "At most this many: 100, or with --json all; 0 means all."))
     private var givenLimit: Int?
 
-    @Declared(.boolean("count", "Print only how many tokens of the database are in each state."))
+    @Declared(.boolean("count", "Print only how many of them are in each state."))
     var isCount: Bool
 
     /// The maximum number of tokens; 0 for no limit.
@@ -39,6 +39,33 @@ enum TokensListCommand: Command {
       DeviceFilter(
         app: selection.app, environment: selection.environment,
         word: state.flatMap { DeviceState.Word(rawValue: $0) })
+    }
+
+    /// Calls `body` for every token that is meant; `body` returns false to stop.
+    fileprivate func visit(
+      _ reader: TokenStoreReader, _ body: (KnownDevice) -> Bool
+    ) throws(StoreError) {
+      guard let user else { return try reader.forEachDevice(filter, body) }
+      for known in try reader.devices(ofUser: user.exact) where filter.takes(known) {
+        guard body(known) else { return }
+      }
+    }
+
+    /// How many of the tokens that are meant are in each state, as far as they are `wanted`.
+    func counts(
+      _ reader: TokenStoreReader, wanted: () -> Bool = { true }
+    ) throws(StoreError) -> [DeviceState.Word: Int] {
+      var counts: [DeviceState.Word: Int] = [:]
+      if user == nil, state == nil, selection.app == nil, selection.environment == nil {
+        let all = try reader.deviceCounts()
+        for word in DeviceState.Word.allCases { counts[word] = all[word] }
+        return counts
+      }
+      try visit(reader) { known in
+        if let word = known.state.word { counts[word, default: 0] += 1 }
+        return wanted()
+      }
+      return counts
     }
   }
 
@@ -51,10 +78,12 @@ enum TokensListCommand: Command {
 
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if settings.isCount {
-      return show(
-        try settings.selection.whileComplete { reader throws(StoreError) in
-          try reader.deviceCounts()
-        })
+      let counts = try settings.selection.whileComplete { reader throws(StoreError) in
+        try settings.counts(reader) { !context.signals.isStopping }
+      }
+      if context.signals.isStopping { throw context.signals.interrupted("not all was counted") }
+      for line in lines(counts, isJSON: settings.isJSON) { StandardOutput.line(line) }
+      return
     }
     var progress =
       settings.isJSON && isatty(STDOUT_FILENO) == 0
@@ -71,12 +100,7 @@ enum TokensListCommand: Command {
       return StandardOutput.line(line(known, settings)) && !context.signals.isStopping
     }
     try settings.selection.whileComplete { reader throws(StoreError) in
-      if let user = settings.user {
-        let found = try reader.devices(ofUser: user.exact)
-        _ = found.first { settings.filter.takes($0) && !show($0) }
-      } else {
-        try reader.forEachDevice(settings.filter, show)
-      }
+      try settings.visit(reader, show)
     }
     if context.signals.isStopping { throw context.signals.interrupted("not all was listed") }
   }
@@ -102,9 +126,11 @@ enum TokensListCommand: Command {
     return (uses + [age].compactMap(\.self)).map { "  \($0)" }.joined()
   }
 
-  private static func show(_ counts: DeviceCounts) {
-    for word in DeviceState.Word.allCases {
-      StandardOutput.line("\(word.rawValue) \(counts[word])")
-    }
+  static func lines(_ counts: [DeviceState.Word: Int], isJSON: Bool) -> [String] {
+    let all = DeviceState.Word.allCases.map { ($0.rawValue, counts[$0] ?? 0) }
+    guard isJSON else { return all.map { "\($0) \($1)" } }
+    var object = JSONObject()
+    for (word, count) in all { object.append(word, .integer(Int64(count))) }
+    return [String(decoding: JSONValue.object(object).text, as: UTF8.self)]
   }
 }

@@ -43,6 +43,9 @@ struct TraceHop: Equatable, Sendable {
   var due: Int64?
   var traceParent: String?
 
+  /// Whether its record is about a device, not about a push to it.
+  var isOfDevice: Bool { [.registered, .removed, .invalidated].contains(kind) }
+
   /// Whether a notification's record may be about this request.
   func sharesRequest(with other: TraceHop) -> Bool {
     guard requestID == other.requestID else { return false }

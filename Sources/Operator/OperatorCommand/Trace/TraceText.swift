@@ -28,6 +28,7 @@ enum TraceText {
 
   private static func title(_ story: TraceStory) -> String {
     guard let id = story.apnsID else {
+      if story.hops.allSatisfy(\.isOfDevice) { return "the device" }
       if let due = story.due {
         return "not yet a notification: scheduled for \(Timestamp.text(milliseconds: due))"
       }

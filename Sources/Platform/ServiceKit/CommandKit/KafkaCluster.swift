@@ -65,15 +65,32 @@ public struct KafkaCluster {
     }
   }
 
+  /// How long another broker may take to answer when one has refused this user, in milliseconds.
+  private static let refusalPatience: UInt64 = 2_000
+
   private static func awaitAnswer(
     _ admin: KafkaAdmin, _ context: ServiceContext, _ timeLimit: TimeLimit
   ) throws {
+    let start = MonotonicClock.milliseconds()
+    var trouble: KafkaError?
+    var refusal: KafkaError?
     while true {
       do throws(KafkaError) {
         try admin.awaitAnswer(timeoutMilliseconds: Int32(min(250, max(1, timeLimit.left))))
         return
       } catch {
-        if timeLimit.left == 0 || !error.isRetriable { throw error }
+        for heard in admin.drainErrors() {
+          trouble = heard
+          if heard.isRefusal, !heard.isBrokenHandshake { refusal = heard }
+        }
+        if let refusal, MonotonicClock.milliseconds() - start > refusalPatience {
+          throw ServiceFailure(
+            "no Kafka broker takes this user, or can be trusted: \(refusal); correct kafka.security.protocol,"
+              + " kafka.sasl.* or kafka.ssl.*")
+        }
+        if timeLimit.left == 0 || !error.isRetriable {
+          throw ServiceFailure("\(error)\(trouble.map { "; the last problem: \($0)" } ?? "")")
+        }
         if context.signals.isStopping { throw context.signals.interrupted("no broker answered") }
         usleep(UInt32(min(100, timeLimit.left)) * 1_000)
       }

@@ -19,6 +19,8 @@ public final class LineSource {
   /// True if the last bytes that `next` gave are only a part of a line that is too long.
   public private(set) var isCut = false
 
+  /// The first bytes of a gzip file; no text begins with them.
+  private static let gzip: [UInt8] = [0x1F, 0x8B]
   private let descriptor: Int32
   private var buffer = ByteBuffer(capacity: 1 << 18)
   private var consumed = 0
@@ -99,6 +101,9 @@ public final class LineSource {
       throw ServiceFailure("cannot read the input: \(SystemError.meaning(of: errno))")
     }
     isAtEnd = count == 0
+    if readBytes == 0, buffer.bytes.starts(with: Self.gzip) {
+      throw ServiceFailure("the input is compressed: zcat FILE | … with - in place of the file")
+    }
     return true
   }
 }

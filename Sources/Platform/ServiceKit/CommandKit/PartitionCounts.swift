@@ -48,12 +48,12 @@ public enum PartitionCounts {
     return name
   }
 
-  /// Checks the conditions that the signers rely on.
+  /// Checks what signers rely on, and those who follow pauses and paces in one order.
   private static func check(
     _ counts: [String: Int32], _ names: TopicNames, _ values: SettingValues
   ) throws(SettingErrors) {
     for (name, count) in counts.sorted(by: { $0.key < $1.key })
-    where count != 1 && names.mustHaveOnePartition(name) {
+    where count != 1 && (names.mustHaveOnePartition(name) || name == names.controls) {
       throw values.error(setting.name, "\(name) has one partition, always")
     }
   }

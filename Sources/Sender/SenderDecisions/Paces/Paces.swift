@@ -28,7 +28,10 @@ public struct Paces: Sendable, Equatable {
   /// Notes a pace, or that there is none any more.
   public mutating func set(_ subject: PaceSubject, _ rate: PaceRate?) throws(PaceProblem) {
     if case .lane(let name) = subject {
-      guard let lane = lanes.find(name) else { throw .unknownLane }
+      guard let lane = lanes.find(name) else {
+        if rate == nil { return }
+        throw .unknownLane
+      }
       ofLanes[Int(lane.place)] = rate
       return
     }

@@ -37,7 +37,7 @@ public struct Pauses: Sendable, Equatable {
 
   /// Notes that a subject is paused, or is not any more.
   ///
-  /// - Returns: false for a lane that is none of the list's.
+  /// - Returns: false if it is to be paused and is a lane that is none of the list's.
   @discardableResult
   public mutating func set(_ subject: PauseSubject, isPaused: Bool) -> Bool {
     switch subject {
@@ -46,7 +46,7 @@ public struct Pauses: Sendable, Equatable {
       if isPaused { apps.insert(app) } else { apps.remove(app) }
       isAnyApp = !apps.isEmpty
     case .lane(let name):
-      guard let lane = lanes.find(name) else { return false }
+      guard let lane = lanes.find(name) else { return !isPaused }
       let bit = UInt8(1) << lane.place
       if isPaused { pausedLanes |= bit } else { pausedLanes &= ~bit }
     }

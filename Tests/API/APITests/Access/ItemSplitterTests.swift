@@ -40,7 +40,7 @@ import Waiting
   }
 
   @Test(arguments: [
-    ("7", ItemSplitter.Problem.notADocument), ("", .unfinished), ("[{},]", .expectedElement),
+    ("7", ItemSplitter.Problem.notADocument), ("", .empty), ("[{},]", .expectedElement),
     ("[,{}]", .expectedElement), ("[{} {}]", .expectedComma), ("{}{}", .afterTheEnd),
     ("[]]", .afterTheEnd), ("[{}", .unfinished), ("{\"a\":\"", .unfinished),
   ]) func `a broken body is refused`(_ body: String, _ problem: ItemSplitter.Problem) {

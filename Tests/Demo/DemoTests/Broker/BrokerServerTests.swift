@@ -116,6 +116,18 @@ import Testing
     }
   }
 
+  /// Payloads, device tokens and provider tokens are among the records.
+  @Test func `nobody but its user may read what a broker keeps`() throws {
+    KafkaLog.silence()
+    let folder = TemporaryFolder()
+    let place = folder.file("kafka")
+    let broker = try EmbeddedBroker([.init("things", partitions: 1)], folder: place)
+    try produce(1, to: "things", broker.bootstrap)
+    let names = File.names(in: place)
+    #expect(names.contains("1-0-0-0.log") && names.contains("journal"), "\(names)")
+    for name in names { #expect(try File.exposure(of: place + "/" + name) == nil, "\(name)") }
+  }
+
   @Test func `a broker with a damaged journal does not start, and deletes no records`() throws {
     try startDamaged { journal, _ in
       let file = open(journal, O_WRONLY)

@@ -97,4 +97,32 @@ import Testing
         == "a.b:sandbox:x")
     #expect(try settings(["--app", "a.b"]).key?.environment == .production)
   }
+
+  @Test func `only the requests of the app that is named are counted`() throws {
+    let folder = TemporaryFolder()
+    defer { withExtendedLifetime(folder) {} }
+    let database = folder.file("schedule.db")
+    let store = try ScheduleStore(TokenStore(database, now: 0))
+    let value = "S1\t1895000000000\t1795000000000\t\t\n{}"
+    let keys = ["a.b:production:1", "a.b:sandbox:2", "a.c:production:3"]
+    let entries = keys.enumerated().map { number, key in
+      ScheduledEntry(
+        key: ExactText(key),
+        row: ScheduleRow(
+          offset: Int64(number), identity: ScheduleRow.identity(of: value.utf8),
+          kind: .request(due: 1_895_000_000_000, written: 1_795_000_000_000)),
+        value: value)
+    }
+    try store.transaction { () throws(StoreError) in
+      try store.put(0, entries)
+      try store.setPosition(0, 3)
+    }
+    func count(_ flags: [String]) throws -> Int {
+      let values = try ScheduleListCommand.values(["--database", database, "--count"] + flags)
+      return try ScheduleListCommand.settings(values).count(TokenStoreReader(database))
+    }
+    #expect(try count([]) == 3)
+    #expect(try count(["--app", "a.b"]) == 2)
+    #expect(try count(["--app", "a.b", "--environment", "sandbox"]) == 1)
+  }
 }

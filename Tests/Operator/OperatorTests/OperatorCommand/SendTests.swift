@@ -59,6 +59,14 @@ import Testing
     #expect(problem(flags).contains("is not a JSON object"))
   }
 
+  @Test func `what devices would ignore of a payload is named`() throws {
+    let folder = TemporaryFolder()
+    try File.write(folder.file("p"), Array(#"{"aps":{"alert":"x","thread_id":"a"}}"#.utf8))
+    let values = try values(["--token", token, "--payload", folder.file("p")])
+    let warnings = try SendCommand.settings(values).warnings.all
+    #expect(warnings.map(\.member.path) == ["payload.aps.thread-id"])
+  }
+
   @Test func `what ingest would refuse is refused before, by its field`() {
     #expect(problem(["--alert", "x"]).contains("token: "))
     #expect(problem(["--token", "xyz", "--alert", "x"]).contains("token: "))

@@ -207,6 +207,33 @@ import Testing
     for command in commands.dropLast() { try command() }
   }
 
+  @Test func `only the tokens that are meant are counted`() throws {
+    let folder = TemporaryFolder()
+    let location = folder.file("tokens.db")
+    let store = try TokenStore(location, now: 1)
+    let registered = DeviceState(
+      presence: .registered(at: 1), details: DeviceDetails(user: "ann"))
+    for number in 0..<3 { try store.put(Self.device(number), registered) }
+    try store.put(
+      Self.device(3),
+      DeviceState(mark: .init(since: 1, aliveFrom: 2, reason: "Unregistered", recordedAt: 3)))
+    func counts(_ flags: [String]) throws -> [DeviceState.Word: Int] {
+      let values = try TokensListCommand.values(["--database", location, "--count"] + flags)
+      return try TokensListCommand.settings(values).counts(TokenStoreReader(location))
+    }
+    #expect(try counts(["--app", "a.c"]) == [:])
+    #expect(try counts(["--app", "a.b"]) == [.registered: 3, .invalid: 1])
+    #expect(try counts(["--environment", "sandbox"]) == [.registered: 2])
+    #expect(try counts(["--state", "invalid"]) == [.invalid: 1])
+    #expect(try counts(["--user", "ann", "--environment", "production"]) == [.registered: 1])
+    #expect(try counts([]) == [.registered: 3, .removed: 0, .invalid: 1])
+    let lines = TokensListCommand.lines([.registered: 3, .invalid: 1], isJSON: false)
+    #expect(lines == ["registered 3", "removed 0", "invalid 1"])
+    #expect(
+      TokensListCommand.lines([.registered: 3], isJSON: true)
+        == [#"{"registered":3,"removed":0,"invalid":0}"#])
+  }
+
   @Test(arguments: DatabaseKind.allCases)
   func `what is exported and imported again is what it was`(kind: DatabaseKind) throws {
     let folder = TemporaryFolder()

@@ -302,8 +302,14 @@ class ConverterTest(unittest.TestCase):
         self.assertEqual(len(rpush.apps), 10_000)
 
     def test_files_of_another_kind(self):
-        for arguments in [("onesignal", EXPORTS / "sns.json"), ("parse", "/nonexistent"), ("parse", "/"), ("other",)]:
+        for arguments in [
+            ("onesignal", EXPORTS / "sns.json"), ("parse", "/nonexistent"), ("parse", "/"), ("other",),
+            ("rpush", EXPORTS / "sns.json"),
+        ]:
             self.assertEqual(self.run_script(*arguments)[0], 2, arguments)
+        table = b"COPY public.gadgets (id, token) FROM stdin;\n1\tab\n\\.\n"
+        self.assertEqual(self.run_script("rpush", data=table)[0], 2)
+        self.assertEqual(self.run_script("rpush", "--table", "gadgets", data=table)[:2], (0, [{"token": "ab"}]))
         help_text = subprocess.run([sys.executable, SCRIPT, "--help"], capture_output=True, text=True, timeout=60)
         self.assertEqual(help_text.returncode, 0)
         self.assertIn("onesignal", help_text.stdout)

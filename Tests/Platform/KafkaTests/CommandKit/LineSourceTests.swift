@@ -26,6 +26,11 @@ import Testing
 
   @Test func `an empty file has no line`() throws { #expect(try lines([]).isEmpty) }
 
+  @Test func `a compressed file is no lines`() {
+    let failure = #expect(throws: ServiceFailure.self) { try lines([0x1F, 0x8B, 8, 0, 10, 1]) }
+    #expect(failure?.description.contains("zcat") == true)
+  }
+
   @Test func `lines longer than the buffer come whole`() throws {
     let long = [UInt8](repeating: 97, count: 1_000_000)
     #expect(try lines(long + [10] + [98, 10]) == [long, [98]])

@@ -31,11 +31,12 @@ import Testing
     #expect(counts["push.notifications.bulk"] == 64)
     #expect(counts["push.invalid-tokens"] == 64)
     #expect(counts["push.token-requests"] == 1)
-    #expect(counts["push.provider-tokens"] == 1)
+    #expect(counts["push.provider-tokens"] == 1 && counts["push.controls"] == 1)
   }
 
   @Test(arguments: [
     "nothing=4", "receipts=0", "receipts=many", "token-requests=2", "provider-tokens=3",
+    "controls=2",
   ])
   func `what would break the pipeline is refused`(text: String) {
     #expect(throws: SettingErrors.self) { try counts(text) }

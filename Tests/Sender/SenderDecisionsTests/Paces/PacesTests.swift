@@ -55,6 +55,13 @@ import Testing
   @Test func `a lane of no list, and more than the table holds, are refused`() throws {
     var paces = Paces(.standard)
     #expect(throws: PaceProblem.unknownLane) { try paces.set(.lane("fast"), PaceRate("5/s")) }
+    // That it has none any more is no problem.
+    try paces.set(.lane("fast"), nil)
+    var pauses = Pauses(.standard)
+    let (isPausable, isResumable) = (
+      pauses.set(.lane("fast"), isPaused: true), pauses.set(.lane("fast"), isPaused: false)
+    )
+    #expect(!isPausable && isResumable)
     for number in 0..<PaceRoom.subjectsAtMost {
       try paces.set(.app("\(number)", .production), PaceRate("1/s"))
     }
