@@ -127,44 +127,40 @@ public enum DeliveryView {
     let ordered = deliveries.enumerated().sorted {
       ($0.element.deliveredAt, $0.offset) < ($1.element.deliveredAt, $1.offset)
     }.map(\.element)
-    var newest: [Key: Int] = [:]
     var seen: Set<Sight> = []
-    // A dropped or repeated notification replaces nothing.
     let isNew = ordered.map { delivery in
       seen.insert(Sight(token: delivery.token, id: delivery.id.id)).inserted
     }
-    for (index, delivery) in ordered.enumerated() where isNew[index] && delivery.overBudget == nil {
+    var activities: [[UInt8]: Activity] = [:]
+    let reasons = ordered.enumerated().map { index, delivery -> HiddenReason? in
+      if let kind = delivery.overBudget { return .overBudget(kind) }
+      return isNew[index] ? hidden(delivery, facts, &activities, activityLifetime) : .duplicate
+    }
+    // A notification that is not shown replaces nothing.
+    var newest: [Key: Int] = [:]
+    for (index, delivery) in ordered.enumerated() where reasons[index] == nil {
       if let place = place(of: delivery) { newest[place] = index }
     }
-    var activities: [[UInt8]: Activity] = [:]
     return ordered.enumerated().map { index, delivery in
       let isReplaced = place(of: delivery).flatMap { newest[$0] }.map { $0 > index } ?? false
-      let hidden: HiddenReason? =
-        if let kind = delivery.overBudget {
-          .overBudget(kind)
-        } else if !isNew[index] {
-          .duplicate
-        } else {
-          hidden(delivery, facts, &activities, activityLifetime, isReplaced: isReplaced)
-        }
       return Line(
-        delivery: delivery, isReplaced: isReplaced, isDuplicate: !isNew[index], hidden: hidden)
+        delivery: delivery, isReplaced: isReplaced, isDuplicate: !isNew[index],
+        hidden: reasons[index] ?? (isReplaced ? .replaced : nil))
     }
   }
 
+  /// Returns the reason why a device does not show a new notification; nil if it does until another replaces it.
   private static func hidden(
     _ delivery: Delivery, _ facts: (Delivery) -> BodyFacts, _ activities: inout [[UInt8]: Activity],
-    _ lifetime: Int64, isReplaced: Bool
+    _ lifetime: Int64
   ) -> HiddenReason? {
-    let reason: HiddenReason?
     switch delivery.type {
     case .background, .location, .complication, .fileprovider, .mdm, .widgets, .controls:
-      reason = .showsNothing
-    case .alert, nil: reason = facts(delivery).isSilent ? .showsNothing : nil
-    case .liveactivity: reason = update(&activities, delivery, facts(delivery), lifetime)
-    case .voip, .pushtotalk, .nowplaying, .custom: reason = nil
+      .showsNothing
+    case .alert, nil: facts(delivery).isSilent ? .showsNothing : nil
+    case .liveactivity: update(&activities, delivery, facts(delivery), lifetime)
+    case .voip, .pushtotalk, .nowplaying, .custom: nil
     }
-    return reason ?? (isReplaced ? .replaced : nil)
   }
 
   /// Applies a push to the Live Activity of its token, unless that has ended or shows a later state.

@@ -42,6 +42,20 @@ import Testing
     #expect(shown == [nil, "live-activity-budget"])
   }
 
+  @Test func `nor does one that shows nothing`() {
+    let shown = reasons(
+      [
+        delivery(0, at: 1, collapse: "a"), delivery(1, at: 2, .background, collapse: "a"),
+        delivery(2, at: 3, collapse: "a"), delivery(3, at: 4, .liveactivity, collapse: "b"),
+        delivery(4, at: 5, .liveactivity, collapse: "b"),
+      ],
+      [
+        BodyFacts(), BodyFacts(), BodyFacts(isSilent: true),
+        BodyFacts(event: .update, timestamp: 100), BodyFacts(event: .update, timestamp: 90),
+      ])
+    #expect(shown == [nil, "shows-nothing", "shows-nothing", nil, "older-state"])
+  }
+
   @Test(arguments: [
     PushType.background, .location, .complication, .fileprovider, .mdm, .widgets, .controls,
   ])
