@@ -30,6 +30,11 @@ public struct PushFields {
     body = request.body
   }
 
+  /// Gives a push without a topic that of a certificate with only one.
+  mutating func assumeTopic(of certificate: CertificateAccess?) {
+    if topic == nil, deviceToken != nil { topic = certificate?.defaultTopic }
+  }
+
   public mutating func add(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
     // The length tells almost all names apart; the comparison settles the rest.
     switch name.count {

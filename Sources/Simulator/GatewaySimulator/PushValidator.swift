@@ -79,7 +79,7 @@ public struct PushValidator {
   ) -> PushJudgement {
     var push = given
     var judgement = PushJudgement()
-    if push.topic == nil, let topic = access.certificate?.defaultTopic { push.topic = topic }
+    push.assumeTopic(of: access.certificate)
     for check in rules.checks {
       if case .deviceToken = check {
         judgement.device = push.deviceToken.flatMap { token in token.withSpan { devices.find($0) } }

@@ -34,8 +34,12 @@ extension SimulatorLoop {
   }
 
   /// Describes a request whose response is already planned.
-  func describe(_ request: UnsafeMutablePointer<ServerRequest>) -> FaultRequest {
-    var described = describe(request, PushFields(request.pointee))
+  func describe(
+    _ request: UnsafeMutablePointer<ServerRequest>, on connection: GatewayConnection
+  ) -> FaultRequest {
+    var push = PushFields(request.pointee)
+    push.assumeTopic(of: connection.access.certificate)
+    var described = describe(request, push)
     described.status = status(request.pointee.verdict)
     described.isBadDeviceToken =
       Reason(rawValue: UInt8(truncatingIfNeeded: request.pointee.verdict) &- 1) == .badDeviceToken

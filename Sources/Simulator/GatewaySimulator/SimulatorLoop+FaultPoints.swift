@@ -93,7 +93,7 @@ extension SimulatorLoop {
     }
     if shared.faults.concerns(.answer) {
       var event = event(.answer, connection)
-      event.request = describe(request)
+      event.request = describe(request, on: connection)
       sequel.event = event
     }
     return request.pointee.form == 0 || begin(request, connection)

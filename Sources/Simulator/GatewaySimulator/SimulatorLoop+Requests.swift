@@ -38,7 +38,8 @@ extension SimulatorLoop {
     }
     connection.requests += 1
     connection.model?.received(now: wallNow)
-    let push = PushFields(request.pointee)
+    var push = PushFields(request.pointee)
+    push.assumeTopic(of: connection.access.certificate)
     let kind = Self.kind(of: push, on: connection)
     var reply: ChannelReply?
     let isReadable = request.pointee.headerListSize <= connection.headerListLimit

@@ -34,6 +34,8 @@ import Testing
     let client = try GatewayClient(gateway, showing: issued)
     let bare = client.push.with("authorization", nil).with("apns-topic", nil)
     #expect(try client.send(bare).status == 200)
+    #expect(try gateway.jsonLines("/requests").first?["topic"]?.string == Self.app)
+    #expect(try gateway.jsonLines("/delivered?app=\(Self.app)").count == 1)
     #expect(
       try client.send(
         bare.adding("apns-topic", Self.app + ".voip").with("apns-push-type", "voip")
