@@ -176,12 +176,13 @@ extension SimulatorLoop {
 
   /// Delivers or stores the push: at once for a reachable device.
   private func accept(_ push: PushFields, _ id: SpelledID, _ device: DeclaredToken?) -> PushFate {
-    let fate: PushFate
+    var fate = PushFate.delivered
     if let device, device.state != .active {
       fate = shared.world.accept(
         AcceptedPush(push, id: id, device, types: known.rules.pushTypes, receivedAt: wallNow),
         roll: random.next() >> 32)
-    } else if known.rules.hasBudgets || device?.budgets != nil,
+    }
+    if fate == .delivered, known.rules.hasBudgets || device?.budgets != nil,
       let kind = exceededBudget(push, device)
     {
       fate = .overBudget(kind)

@@ -93,6 +93,20 @@ import Testing
     #expect(try gateway.jsonLines("/delivered").last?["dropped"]?.string == "background-budget")
   }
 
+  @Test func `a device that saves power has its budgets, too`() throws {
+    let gateway = try RunningGateway { $0.rules.liveActivityBudget = 1 }
+    let client = try GatewayClient(gateway)
+    _ = try gateway.admin("POST", "/tokens/\(Self.token)/restrict-power")
+    for number in 1...2 {
+      let update = client.push.with("apns-id", id(number)).with("apns-collapse-id", nil)
+        .with("apns-push-type", "liveactivity")
+        .with("apns-topic", Self.app + ".push-type.liveactivity")
+      #expect(try client.send(update).status == 200)
+    }
+    let lines = try gateway.jsonLines("/delivered")
+    #expect(lines.map { $0["dropped"]?.string } == [nil, "live-activity-budget"])
+  }
+
   @Test func `header fields and bodies are kept of the newest requests`() throws {
     let gateway = try RunningGateway { $0.detailLimit = 3 }
     let client = try GatewayClient(gateway)
