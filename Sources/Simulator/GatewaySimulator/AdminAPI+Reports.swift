@@ -126,6 +126,7 @@ extension AdminAPI {
   /// Every broadcast channel.
   func channels() -> HTTPResponse {
     let all = world.channels.withLock { $0.all }
+    let now = now
     let list = all.map { channel -> JSONValue in
       var object = JSONObject()
       object.append("id", .string(channel.id))
@@ -133,7 +134,7 @@ extension AdminAPI {
       object.append("environment", .string(channel.environment.description))
       object.append("storage_policy", .integer(channel.storesMessages ? 1 : 0))
       object.append("published", .integer(Int64(channel.published)))
-      if let stored = channel.stored {
+      if let stored = channel.stored, stored.until > now {
         object.append("stored_until", .integer(stored.until))
         object.append("stored_body", .string(String(decoding: stored.body, as: UTF8.self)))
       }

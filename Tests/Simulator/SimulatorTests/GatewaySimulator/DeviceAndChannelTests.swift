@@ -226,6 +226,58 @@ import Testing
     }
   }
 
+  @Test func `a channel's message is shown while it is stored`() throws {
+    let gateway = try RunningGateway()
+    let manager = try GatewayClient(gateway, at: gateway.simulator.managementAddress)
+    let made = try manager.send {
+      $0.with(":path", "/1/apps/\(Self.app)/channels")
+        .withText(#"{"message-storage-policy":1,"push-type":"LiveActivity"}"#)
+    }
+    #expect(made.status == 201)
+    func channel() throws -> JSONValue? { try gateway.json("/channels")["channels"]?.array?.first }
+    let id = try channel()?["id"]?.string ?? ""
+    let sent = try GatewayClient(gateway).send {
+      $0.with(":path", "/4/broadcasts/apps/\(Self.app)").with("apns-push-type", "liveactivity")
+        .with("apns-expiration", "\(WallClock.seconds() + 86_400)").adding("apns-channel-id", id)
+        .withText(#"{"aps":{}}"#)
+    }
+    #expect(sent.status == 200)
+    #expect(try channel()?["stored_body"]?.string == #"{"aps":{}}"#)
+    _ = try gateway.admin("POST", "/clock/advance", #"{"by":"8h"}"#)
+    #expect(try channel()?["stored_body"] == nil)
+    #expect(try channel()?["published"]?.int == 1)
+  }
+
+  @Test
+  func `what a fault refuses changes no channel, and what loses only its answer does`() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"service_unavailable","when":{"nth":1}},
+       {"id":"lost_answer","with":"reset","when":{"nth":2}},
+       {"id":"stream_reset","when":{"nth":3}},
+       {"id":"service_unavailable","when":{"nth":4}}]
+      """)
+    func channels() throws -> [JSONValue] {
+      try rig.gateway.json("/channels")["channels"]?.array ?? []
+    }
+    let manager = try rig.client(at: rig.gateway.simulator.managementAddress)
+    let create = manager.push.with(":path", "/1/apps/\(Self.app)/channels")
+      .withText(#"{"message-storage-policy":0,"push-type":"LiveActivity"}"#)
+    #expect(try manager.send(create).status == 503)
+    #expect(try channels().isEmpty)
+    #expect(try manager.send(create).status == 0)
+    let id = try #require(try channels().first?["id"]?.string)
+    let remove = create.with(":method", "DELETE").adding("apns-channel-id", id)
+    #expect(try manager.send(remove).status == 0)
+    let client = try rig.client()
+    let broadcast = client.push.with(":path", "/4/broadcasts/apps/\(Self.app)")
+      .with("apns-push-type", "liveactivity").adding("apns-channel-id", id)
+    #expect(try client.send(broadcast).status == 503)
+    #expect(try channels().map { $0["published"]?.int } == [0])
+    #expect(try client.send(broadcast).status == 200)
+    #expect(try channels().map { $0["published"]?.int } == [1])
+  }
+
   // MARK: The admin API
 
   @Test(arguments: [
