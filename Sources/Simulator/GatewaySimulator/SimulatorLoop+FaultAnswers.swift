@@ -98,7 +98,7 @@ extension SimulatorLoop {
       for form in shape { plan.form.add(form) }
       plan.delay += decision.value
     default:
-      apply(decision, connection)
+      apply(decision, connection, stream: request.pointee.streamID)
       // The request that broke the connection is not processed either.
       if connection.http.isClosed || isDisowned(request, connection) {
         plan.isReplaced = false

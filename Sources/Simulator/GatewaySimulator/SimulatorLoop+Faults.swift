@@ -50,12 +50,12 @@ extension SimulatorLoop {
     }
   }
 
-  /// Applies a decision to a connection with TLS established.
-  func apply(_ decision: FaultDecision, _ connection: GatewayConnection) {
+  /// Applies a decision to a connection with TLS established, at the request on `stream` if there is one.
+  func apply(_ decision: FaultDecision, _ connection: GatewayConnection, stream: Int32? = nil) {
     if connection.faults == nil { connection.faults = ConnectionFaults(now: now) }
     touch(connection)
     switch decision.action {
-    case .goAway(let goAway): send(goAway, connection)
+    case .goAway(let goAway): send(goAway, connection, stream)
     case .disconnect(.reset): connection.http.abort()
     case .disconnect(.end): connection.http.close()
     case .silence(let silence): quiet(connection, silence)
@@ -103,7 +103,7 @@ extension SimulatorLoop {
     connection.faults?.windowsEnd = now + time
   }
 
-  private func send(_ goAway: FaultGoAway, _ connection: GatewayConnection) {
+  private func send(_ goAway: FaultGoAway, _ connection: GatewayConnection, _ stream: Int32?) {
     let newest = UInt32(bitPattern: max(0, connection.http.lastStreamID))
     var lowest = UInt32(Int32.max)
     for frame in goAway.frames {
@@ -111,6 +111,7 @@ extension SimulatorLoop {
         switch frame.last {
         case .current: newest
         case .before(let streams): newest - min(newest, streams &* 2)
+        case .beforeRequest: max(2, stream.map { UInt32(bitPattern: $0) } ?? newest) - 2
         case .exactly(let id): id
         }
       lowest = min(lowest, last)

@@ -29,7 +29,7 @@ extension Fault {
     guard let code = code.map(errorCode) ?? 0 else {
       throw fields.error("code", "must be an error code of RFC 9113 such as NO_ERROR")
     }
-    var last = form == "below" ? FaultGoAway.Last.before(1) : .current
+    var last = form == "below" ? FaultGoAway.Last.beforeRequest : .current
     if let exact: UInt32 = try fields.integer("last", 0...0x7FFF_FFFF) {
       last = .exactly(exact)
     } else if let streams: UInt32 = try fields.integer("behind", 0...1_000_000) {
@@ -82,6 +82,6 @@ extension Fault {
     example: #""when": {"stream_id": 20001}"#
   ) { fields throws(FaultScriptError) in
     fields.when.streamID = fields.when.streamID ?? 0x7FFF_FF00
-    return .goAway(FaultGoAway(nil, last: .before(1), aftermath: .drain))
+    return .goAway(FaultGoAway(nil, last: .beforeRequest, aftermath: .drain))
   }
 }

@@ -118,6 +118,8 @@ public struct FaultGoAway: Sendable, Equatable {
     case current
     /// A stream that the client opened this many streams before the newest.
     case before(UInt32)
+    /// The stream before the request's, which is not processed; without a request the one before the newest.
+    case beforeRequest
     case exactly(UInt32)
   }
 

@@ -84,6 +84,27 @@ extension FaultConnectionTests {
     }
   }
 
+  @Test(arguments: [
+    #"{"id":"stream_ids_exhausted","when":{"stream_id":7}}"#,
+    #"{"id":"goaway_form","form":"below","when":{"nth":3}}"#,
+  ])
+  func `of requests that come together, the one of the fault and later ones are given back`(
+    rule: String
+  ) throws {
+    let rig = try FaultRig("[]")
+    let client = try rig.openedClient()
+    try rig.add("[\(rule)]")
+    let exchanges = client.begin(client.push, times: 5)
+    try client.wait { client.connection.isClosed }
+    #expect(
+      exchanges.map(\.pointee.fate) == [
+        .answered, .answered, .unprocessed, .unprocessed, .unprocessed,
+      ])
+    #expect(exchanges.map(\.pointee.streamID)[2] == 7)
+    #expect(client.goAways.map(\.last) == [5])
+    #expect(try rig.fired == [1])
+  }
+
   @Test
   func `stream_ids_exhausted: the last ones are served, the next is refused with GOAWAY`() throws {
     let rig = try FaultRig(
