@@ -51,7 +51,8 @@ extension SimulatorLoop {
       guard let answer = customAnswers.take(argument) else { return }
       shared.counters.add(isChannel && answer.status < 300 ? .accepted : .custom)
       answers.custom(request, answer, pool)
-      if isChannel, answer.status < 300 { advise(connection, nil) }
+      if answer.status < 300 { advise(connection, nil) }
+      if answer.status == 410 { advise(connection, .unregistered) }
     case EncodedVerdict.reset:
       shared.counters.add(.reset)
       HTTP2ServerConnection.drop(request, code: argument, pool: pool)

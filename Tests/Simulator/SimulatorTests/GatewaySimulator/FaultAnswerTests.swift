@@ -62,6 +62,35 @@ import Testing
     }
   }
 
+  @Test(arguments: [#""status":200"#, #""reason":"Unregistered""#])
+  func `any_answer: a 200 or 410 in a form of its own ends the limit of one stream`(
+    answer: String
+  ) throws {
+    let client = try FaultRig(#"[{"id":"any_answer",\#(answer),"apns_id":"missing"}]"#).client()
+    _ = try client.send(client.push)
+    try client.wait { client.limits == [1, 1_000] }
+  }
+
+  @Test func `what resets or silences a request leaves no answer to cut off or lose`() throws {
+    let rig = try FaultRig(
+      """
+      [{"id":"stream_reset","when":{"nth":1}},
+       {"id":"lost_answer","with":"disconnect","when":{"nth":1}},
+       {"id":"stream_reset","moment":"after_status","when":{"nth":2}},
+       {"id":"black_hole","what":"answers","when":{"nth":2}}]
+      """)
+    let client = try rig.client()
+    let refused = client.begin(client.push)
+    try client.wait { refused.pointee.fate != .pending }
+    #expect(refused.pointee.fate == .unprocessed)
+    let silent = client.begin(client.push)
+    try client.wait { try rig.gateway.json("/counters")["silent"]?.int == 1 }
+    try client.pass(milliseconds: 100)
+    #expect(silent.pointee.fate == .pending)
+    #expect(!client.connection.isClosed)
+    #expect(try rig.recorded == [0, 0])
+  }
+
   @Test func `gone_timestamp: 410 with a timestamp before and after, and without one`() throws {
     let rig = try FaultRig(
       """
