@@ -79,7 +79,8 @@ extension SimulatorLoop {
     var event = event(.request, connection)
     event.request = describe(request, push, plan.verdict)
     for decision in shared.faults.decide(event) { change(&plan, decision, request, connection) }
-    request.pointee.form = plan.form.encoded
+    // Without an answer there is none to be shaped, cut off or lost.
+    if plan.verdict.outcome.status > 0 { request.pointee.form = plan.form.encoded }
   }
 
   /// The response is due; returns false if it must not be written (the request was handled here).
