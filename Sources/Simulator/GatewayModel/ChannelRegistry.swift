@@ -27,6 +27,14 @@ public struct StoredBroadcast: Sendable, Equatable {
   }
 }
 
+/// The effect of an accepted request on the channels. It takes place only if no fault rejects the request.
+public enum ChannelChange: Sendable, Equatable {
+  case create(String, app: String, Environment, storesMessages: Bool)
+  case delete(String, app: String, Environment)
+  /// Publishes a body to a channel until a time in seconds since the epoch.
+  case publish(String, [UInt8], expiration: Int64)
+}
+
 /// The broadcast channels of every app (Apple, "Sending channel management requests to APNs"). Each environment has its
 /// own.
 public struct ChannelRegistry: Sendable {
@@ -64,6 +72,26 @@ public struct ChannelRegistry: Sendable {
     }
   }
 
+  /// Carries out a change at `now` (ms since the epoch).
+  public mutating func apply(_ change: ChannelChange, _ rules: GatewayRules, now: Int64) {
+    switch change {
+    case .create(let id, let app, let environment, let storesMessages):
+      _ = create(id, app: app, environment, storesMessages: storesMessages, rules)
+    case .delete(let id, let app, let environment): _ = delete(id, app: app, environment)
+    case .publish(let id, let body, let expiration):
+      publish(id, body: body, expiration: expiration, now: now)
+    }
+  }
+
+  /// Returns the reason why the app cannot have another channel; nil if it can.
+  public func refusal(
+    ofAnotherFor app: String, _ environment: Environment, _ rules: GatewayRules
+  ) -> Refusal? {
+    guard isEnabled(app) else { return Refusal(.featureNotEnabled) }
+    let isFull = list(app: app, environment).count >= rules.channelLimit
+    return isFull ? Refusal(.cannotCreateChannelConfig) : nil
+  }
+
   /// Creates a channel.
   ///
   /// - Parameter id: A new random id; ids are never reused.
@@ -71,12 +99,8 @@ public struct ChannelRegistry: Sendable {
     _ id: String, app: String, _ environment: Environment, storesMessages: Bool,
     _ rules: GatewayRules
   ) -> Refusal? {
-    guard isEnabled(app) else { return Refusal(.featureNotEnabled) }
-    let place = Key(app: app, environment: environment)
-    guard channels[place, default: []].count < rules.channelLimit else {
-      return Refusal(.cannotCreateChannelConfig)
-    }
-    channels[place, default: []].append(id)
+    if let refusal = refusal(ofAnotherFor: app, environment, rules) { return refusal }
+    channels[Key(app: app, environment: environment), default: []].append(id)
     byID[id] = Channel(id: id, app: app, environment: environment, storesMessages: storesMessages)
     return nil
   }

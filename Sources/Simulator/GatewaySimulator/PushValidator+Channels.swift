@@ -21,10 +21,10 @@ extension PushValidator {
   /// The largest body of a channel management request in bytes; Apple documents none.
   private static let managementLimit = 5_120
 
-  /// Checks `POST /4/broadcasts/apps/APP` and publishes the broadcast if it is valid.
+  /// Checks `POST /4/broadcasts/apps/APP`.
   mutating func judgeBroadcast(
     _ push: PushFields, app: UnsafeRawBufferPointer, _ access: inout ConnectionAccess,
-    _ channels: inout ChannelRegistry, now: Int64
+    _ channels: ChannelRegistry, now: Int64
   ) -> PushJudgement {
     var judgement = PushJudgement()
     judgement.refusal =
@@ -32,13 +32,13 @@ extension PushValidator {
     guard judgement.refusal == nil, !judgement.isSilent else { return judgement }
     judgement.refusal =
       broadcastHeaders(push) ?? broadcastBody(push, &judgement)
-      ?? publish(push, app: app.text, &channels, now)
+      ?? publish(push, app: app.text, channels, &judgement)
     return judgement
   }
 
-  /// Checks a channel management request and carries it out.
+  /// Checks a channel management request and returns its response.
   mutating func judgeManagement(
-    _ push: PushFields, _ access: inout ConnectionAccess, _ channels: inout ChannelRegistry,
+    _ push: PushFields, _ access: inout ConnectionAccess, _ channels: ChannelRegistry,
     newID: () -> String, now: Int64
   ) -> (PushJudgement, ChannelReply?) {
     var judgement = PushJudgement()
@@ -57,10 +57,10 @@ extension PushValidator {
       reply = ChannelReply(status: 200, body: (["channels": .array(ids)] as JSONValue).text)
     } else if push.method.spells("POST") {
       let id = newID()
-      judgement.refusal = create(push, id, app, &channels)
+      judgement.refusal = create(push, id, app, channels, &judgement)
       if judgement.refusal == nil { reply = ChannelReply(status: 201, channelID: id) }
     } else {
-      judgement.refusal = readOrDelete(push, app, &channels, &reply)
+      judgement.refusal = readOrDelete(push, app, channels, &judgement, &reply)
     }
     return (judgement, reply)
   }
@@ -130,7 +130,8 @@ extension PushValidator {
   }
 
   private func publish(
-    _ push: PushFields, app: String, _ channels: inout ChannelRegistry, _ now: Int64
+    _ push: PushFields, app: String, _ channels: ChannelRegistry,
+    _ judgement: inout PushJudgement
   ) -> Refusal? {
     let id = push.channelID?.text ?? ""
     guard let channel = channels.find(id, app: app, environment) else {
@@ -138,12 +139,13 @@ extension PushValidator {
     }
     let expiration = push.expiration?.decimal ?? 0
     guard channel.storesMessages || expiration == 0 else { return Refusal(.badExpirationDate) }
-    channels.publish(id, body: Array(push.body), expiration: expiration, now: now)
+    judgement.channelChange = .publish(id, Array(push.body), expiration: expiration)
     return nil
   }
 
   private func create(
-    _ push: PushFields, _ id: String, _ app: String, _ channels: inout ChannelRegistry
+    _ push: PushFields, _ id: String, _ app: String, _ channels: ChannelRegistry,
+    _ judgement: inout PushJudgement
   ) -> Refusal? {
     guard push.bodyCount > 0 else { return Refusal(.payloadEmpty) }
     guard push.bodyCount <= Self.managementLimit else { return Refusal(.payloadTooLarge) }
@@ -159,12 +161,13 @@ extension PushValidator {
     }
     guard let type = body["push-type"] else { return Refusal(.missingPushType) }
     guard type.string?.lowercased() == "liveactivity" else { return Refusal(.invalidPushType) }
-    return channels.create(id, app: app, environment, storesMessages: policy == 1, rules)
+    judgement.channelChange = .create(id, app: app, environment, storesMessages: policy == 1)
+    return channels.refusal(ofAnotherFor: app, environment, rules)
   }
 
   private func readOrDelete(
-    _ push: PushFields, _ app: String, _ channels: inout ChannelRegistry,
-    _ reply: inout ChannelReply?
+    _ push: PushFields, _ app: String, _ channels: ChannelRegistry,
+    _ judgement: inout PushJudgement, _ reply: inout ChannelReply?
   ) -> Refusal? {
     if let refusal = channelRefusal(push) { return refusal }
     let id = push.channelID?.text ?? ""
@@ -172,7 +175,7 @@ extension PushValidator {
       return Refusal(.channelNotRegistered)
     }
     if push.method.spells("DELETE") {
-      _ = channels.delete(id, app: app, environment)
+      judgement.channelChange = .delete(id, app: app, environment)
       reply = ChannelReply(status: 204)
     } else {
       let body: JSONValue = [

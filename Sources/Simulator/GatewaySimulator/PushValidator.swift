@@ -26,6 +26,8 @@ public struct PushJudgement: Sendable {
   public var isBrokenJSON = false
   /// The declaration of the device token; nil if it was not declared.
   public var device: DeclaredToken?
+  /// What an acceptable broadcast or management request changes.
+  var channelChange: ChannelChange?
 }
 
 /// Rules that apply across loops; used only when they are enabled.

@@ -52,6 +52,9 @@ extension SimulatorLoop {
       : AnswerPlan(verdict: .custom(headersTooLarge(request, kind)), delay: delay)
     if known.rules.capacity > 0 { queue(&plan) }
     requestJudged(request, push, on: connection, &plan)
+    if plan.isProcessed, let change = judgement.channelChange {
+      shared.world.channels.withLock { $0.apply(change, known.rules, now: wallNow) }
+    }
     if kind == .push, let relay {
       self.relay(request, push, connection, plan, to: relay)
       plan.delay = Self.relayed
@@ -109,10 +112,10 @@ extension SimulatorLoop {
     return shared.world.channels.withLock { channels in
       if kind == .broadcast, let app = push.path(after: Self.broadcasts) {
         return validators[place].judgeBroadcast(
-          push, app: app, &connection.access, &channels, now: wallNow)
+          push, app: app, &connection.access, channels, now: wallNow)
       }
       let (judgement, made) = validators[place].judgeManagement(
-        push, &connection.access, &channels, newID: newChannelID, now: wallNow)
+        push, &connection.access, channels, newID: newChannelID, now: wallNow)
       reply = made
       return judgement
     }
@@ -186,8 +189,6 @@ extension SimulatorLoop {
       let kind = exceededBudget(push, device)
     {
       fate = .overBudget(kind)
-    } else {
-      fate = .delivered
     }
     switch fate {
     case .delivered: shared.counters.add(.delivered)

@@ -72,8 +72,8 @@ private final class RequestDesk {
     var validator = validator(rules)
     var access = ConnectionAccess()
     if let app = push.path(after: "/4/broadcasts/apps/") {
-      var channels = ChannelRegistry()
-      let judgement = validator.judgeBroadcast(push, app: app, &access, &channels, now: Self.now)
+      let judgement = validator.judgeBroadcast(
+        push, app: app, &access, ChannelRegistry(), now: Self.now)
       return judgement.refusal == nil && !judgement.isSilent
         ? "a broadcast to a channel that nobody made" : nil
     }
@@ -96,9 +96,8 @@ private final class RequestDesk {
   private func managed(
     _ push: PushFields, _ validator: inout PushValidator, _ access: inout ConnectionAccess
   ) -> String? {
-    var channels = ChannelRegistry()
     let (judgement, reply) = validator.judgeManagement(
-      push, &access, &channels, newID: { "dHN0LXNyY2gtY2hubA==" }, now: Self.now)
+      push, &access, ChannelRegistry(), newID: { "dHN0LXNyY2gtY2hubA==" }, now: Self.now)
     let isAccepted = judgement.refusal == nil && !judgement.isSilent
     return isAccepted == (reply != nil) ? nil : "neither refused nor answered"
   }

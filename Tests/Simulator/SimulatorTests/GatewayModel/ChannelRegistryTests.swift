@@ -46,6 +46,24 @@ import Testing
     #expect(channels.create("y", app: "b", .production, storesMessages: false, rules) == nil)
   }
 
+  @Test func `a change is carried out as its request says`() {
+    var channels = registry()
+    let rules = GatewayRules()
+    let later = Self.now / 1_000 + 60
+    channels.apply(.publish("AAAA", [1], expiration: later), rules, now: Self.now)
+    #expect(channels.find("AAAA", app: "a", .production)?.stored?.body == [1])
+    channels.apply(.delete("AAAA", app: "a", .production), rules, now: Self.now)
+    channels.apply(
+      .create("CCCC", app: "a", .production, storesMessages: false), rules, now: Self.now)
+    #expect(channels.list(app: "a", .production) == ["CCCC"])
+    #expect(channels.refusal(ofAnotherFor: "a", .production, rules) == nil)
+    var full = rules
+    full.channelLimit = 1
+    #expect(
+      channels.refusal(ofAnotherFor: "a", .production, full)
+        == Refusal(.cannotCreateChannelConfig))
+  }
+
   @Test func `an app without the capability has no channels`() {
     var channels = registry()
     channels.enable("a", false)
