@@ -173,7 +173,8 @@ extension SimulatorLoop {
       openedAt: connection.openedAt,
       certificateTopics: certificate?.topics.map { String(decoding: $0, as: UTF8.self) } ?? [],
       hasCertificate: certificate != nil, team: connection.access.binding.team,
-      keyIDs: connection.access.binding.keyIDs, limit: connection.model?.limit ?? 0,
+      keyIDs: connection.access.binding.keyIDs,
+      limit: connection.permitted(connection.model?.limit ?? 0),
       openStreams: connection.http.openStreams, requests: connection.requests,
       errorScore: connection.model?.errorScore ?? 0)
   }

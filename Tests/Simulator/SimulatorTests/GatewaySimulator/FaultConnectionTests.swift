@@ -14,6 +14,8 @@ import Testing
     for _ in 0..<3 { #expect(try never.send(never.push).status == 200) }
     try never.pass(milliseconds: 250)
     #expect(Set(never.limits) == [1])
+    let shown = try rig.gateway.json("/connections")["connections"]?.array?.first
+    #expect(shown?["limit"]?.int == 1)
     try rig.add(#"[{"id":"stream_limit_low","limit":1,"raise_after":"300ms"}]"#)
     let start = MonotonicClock.milliseconds()
     let late = try rig.client()
