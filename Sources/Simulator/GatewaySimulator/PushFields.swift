@@ -65,7 +65,7 @@ public struct PushFields {
     field = value
   }
 
-  /// The part of the path after a prefix, without the query; nil if the path has a different prefix.
+  /// The part of the path after a prefix; nil if the path has a different prefix.
   func path(after prefix: StaticString) -> UnsafeRawBufferPointer? {
     let count = prefix.utf8CodeUnitCount
     guard let path, path.count >= count, let start = path.baseAddress,
