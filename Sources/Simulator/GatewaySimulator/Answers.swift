@@ -79,10 +79,10 @@ struct Answers: ~Copyable {
 
   /// Like `refuse`, for a request whose body is incomplete.
   mutating func refuseEarly(
-    _ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason,
+    _ request: UnsafeMutablePointer<ServerRequest>, _ reason: Reason, isChannel: Bool,
     on connection: GatewayConnection
   ) {
-    begin(request, Self.status(reason.rule.status), isChannel: false, isDated: dated != .none)
+    begin(request, Self.status(reason.rule.status), isChannel: isChannel, isDated: dated != .none)
     nameContent()
     connection.http.faulty?.respondEarly(request, headers, body: bodies[Int(reason.rawValue)])
   }

@@ -183,8 +183,15 @@ extension SimulatorLoop {
       shared.counters.add(.requests)
       shared.counters.add(.rejected)
       shared.reasons.add(.payloadTooLarge)
-      identify(request, PushFields(request.pointee), connection.role, .push)
-      answers.refuseEarly(request, .payloadTooLarge, on: connection)
+      var push = PushFields(request.pointee)
+      push.assumeTopic(of: connection.access.certificate)
+      let kind = Self.kind(of: push, on: connection)
+      let id = identify(request, push, connection.role, kind)
+      connection.requests += 1
+      let refusal = Refusal(.payloadTooLarge)
+      record(request, push, connection, .refused(refusal), kind, id, nil, false)
+      answers.refuseEarly(request, refusal.reason, isChannel: kind != .push, on: connection)
+      advise(connection, refusal.reason)
       touch(connection)
     }
   }

@@ -81,7 +81,7 @@ extension SimulatorLoop {
   }
 
   /// The kind of a request, by its listener and path.
-  private static func kind(of push: PushFields, on connection: GatewayConnection) -> RequestKind {
+  static func kind(of push: PushFields, on connection: GatewayConnection) -> RequestKind {
     guard connection.role.service == .device else { return .management }
     return push.path(after: broadcasts) == nil ? .push : .broadcast
   }
@@ -155,7 +155,6 @@ extension SimulatorLoop {
   }
 
   /// Writes the ids of the response to the scratch memory.
-  @discardableResult
   func identify(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields, _ role: ListenerRole,
     _ kind: RequestKind
@@ -215,7 +214,7 @@ extension SimulatorLoop {
     return isTaken ? nil : kind
   }
 
-  private func record(
+  func record(
     _ request: UnsafeMutablePointer<ServerRequest>, _ push: PushFields,
     _ connection: GatewayConnection, _ verdict: AnswerPlan.Verdict, _ kind: RequestKind,
     _ id: SpelledID, _ fate: PushFate?, _ isBrokenJSON: Bool

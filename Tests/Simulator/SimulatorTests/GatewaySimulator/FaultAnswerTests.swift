@@ -227,13 +227,15 @@ import Testing
   }
 
   @Test func `early_answer: 413 before the request's end stops its body`() throws {
-    let client = try FaultRig(#"[{"id":"early_answer","window":1000}]"#).client()
+    let rig = try FaultRig(#"[{"id":"early_answer","window":1000}]"#)
+    let client = try rig.client()
     let large = client.begin(client.push.withBody(16_000))
     try client.wait { large.pointee.fate != .pending }
     #expect(large.pointee.status == 413)
     #expect(large.pointee.closeCode == HTTP2ErrorCode.noError)
     #expect(large.pointee.bodySent < 16_000)
     #expect(try client.send(client.push).status == 200)
+    #expect(try rig.recorded == [413, 200])
   }
 
   @Test(arguments: [(900, 200), (1_000, 200), (1_001, 413), (4_000, 413)])
