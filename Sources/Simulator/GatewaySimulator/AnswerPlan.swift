@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import GatewayModel
 
 /// A response with any status, header fields and body.
@@ -8,6 +9,8 @@ struct CustomAnswer: Sendable, Equatable {
   /// The fields after `:status`; names in lower case.
   var headers: [(name: String, value: String)] = []
   var body: [UInt8] = []
+  /// The reason in the body, if it is one of APNs'.
+  var reason: Reason?
 
   static func == (left: CustomAnswer, right: CustomAnswer) -> Bool {
     left.status == right.status && left.body == right.body

@@ -49,6 +49,7 @@ extension SimulatorLoop {
       if !isSettingsFirst { advise(connection, nil) }
     case EncodedVerdict.custom:
       guard let answer = customAnswers.take(argument) else { return }
+      if let reason = answer.reason { shared.reasons.add(reason) }
       shared.counters.add(isChannel && answer.status < 300 ? .accepted : .custom)
       answers.custom(request, answer, pool)
       if answer.status < 300 { advise(connection, nil) }

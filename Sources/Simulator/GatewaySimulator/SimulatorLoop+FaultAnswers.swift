@@ -136,7 +136,9 @@ extension SimulatorLoop {
     if !body.isEmpty, known.rules.contentType == .json {
       headers.append((name: "content-type", value: "application/json"))
     }
-    return .custom(CustomAnswer(status: answer.status, headers: headers, body: body))
+    var custom = CustomAnswer(status: answer.status, headers: headers, body: body)
+    if case .reason(let name, _) = answer.body { custom.reason = Reason(name) }
+    return .custom(custom)
   }
 
   /// Starts a response in an unusual form; returns false if it was handled here.

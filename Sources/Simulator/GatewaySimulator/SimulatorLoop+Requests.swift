@@ -260,7 +260,7 @@ extension AnswerPlan.Verdict {
     switch self {
     case .accepted: (200, nil)
     case .refused(let refusal): (refusal.reason.rule.status, refusal.reason)
-    case .custom(let answer): (answer.status, nil)
+    case .custom(let answer): (answer.status, answer.reason)
     case .reset, .silence: (0, nil)
     }
   }

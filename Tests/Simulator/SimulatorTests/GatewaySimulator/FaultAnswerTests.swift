@@ -55,6 +55,9 @@ import Testing
       #expect(exchange.pointee.hasID == hasID, "\(status)")
       #expect(exchange.pointee.retryAfter(now: 0) == wait, "\(status)")
     }
+    let reasons = try rig.gateway.jsonLines("/requests").map { $0["reason"]?.string }
+    #expect(reasons == [nil, "TooManyRequests", "Unregistered", "Shutdown", nil])
+    #expect(try rig.gateway.json("/counters")["reasons"]?["TooManyRequests"]?.int == 1)
     for rule in [#""retry_after":true"#, #""retry_after":"a\u0001""#, #""apns_id":"other""#] {
       #expect(throws: (any Error).self) {
         _ = try FaultScript(JSONDocument(#"[{"id":"any_answer","status":429,\#(rule)}]"#).root)
