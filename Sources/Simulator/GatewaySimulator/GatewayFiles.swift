@@ -163,6 +163,7 @@ public enum GatewayFiles {
     guard let list = value.array ?? value[name]?.array else {
       throw GatewayFileError(description: "\(name) must be an array")
     }
+    if value.object != nil { _ = try FieldReader(value, "", known: [name]) }
     return list
   }
 

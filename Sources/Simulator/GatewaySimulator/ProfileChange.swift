@@ -46,6 +46,9 @@ struct ProfileChange {
     guard let object = value.object else {
       throw GatewayFileError(description: "the body must be an object")
     }
+    if let twice = object.duplicateKey {
+      throw GatewayFileError(description: "\(twice) occurs twice")
+    }
     var fields: [(name: String, text: String)] = []
     for member in object.members {
       fields.append((member.key, try Self.text(member.value, of: member.key)))

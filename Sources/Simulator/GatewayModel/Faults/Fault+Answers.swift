@@ -103,6 +103,8 @@ extension Fault {
       if let reason = reason ?? (status == standard?.status ? standard?.reason : nil) {
         answer.body = .reason(reason, more: "")
         answer.timestamp = timestamp ?? .none
+      } else if timestamp != nil {
+        throw fields.error("timestamp", "stands in an answer's body, and needs a reason")
       }
     }
     answer.hidesID = try fields.word("apns_id", ["given", "missing"]) == "missing"

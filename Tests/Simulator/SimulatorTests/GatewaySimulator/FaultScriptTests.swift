@@ -88,6 +88,7 @@ import Testing
     ("any_answer", #","status":103"#, ".status must be a whole number from 200"),
     ("any_answer", #","status":400,"reason":"a\"b""#, ".reason must be a word"),
     ("any_answer", #","reason":"BadPath","body":"x""#, ".body cannot be combined with reason"),
+    ("any_answer", #","status":410,"timestamp":"-1h""#, ".timestamp stands in an answer's body"),
     ("any_answer", #","status":500,"at":"idle""#, ".at must be one of request, not idle"),
     ("gone_timestamp", #","timestamp":"soon""#, ".timestamp must be missing"),
     ("unexpected_answer", #","form":"odd""#, ".form must be one of unknown_reason"),
