@@ -42,8 +42,8 @@ extension GatewayProfile {
         Sending to the token again; removing a token that was registered after the timestamp; a crash without one
         """,
       rules: [
+        #"{"id": "gone_timestamp", "timestamp": "missing", "when": {"every": 6}}"#,
         #"{"id": "gone_timestamp", "timestamp": "-1h", "when": {"every": 3}}"#,
-        #"{"id": "gone_timestamp", "timestamp": "missing", "when": {"every": 5}}"#,
       ]),
     GatewayProfile(
       "busy-device", does: "More than one request per second to one device gets 429.",

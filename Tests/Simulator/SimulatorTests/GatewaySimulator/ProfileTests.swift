@@ -77,6 +77,17 @@ import Testing
     return isUsable ? client : nil
   }
 
+  @Test func `every third device is gone, and of those every second without a timestamp`() throws {
+    let gateway = try RunningGateway()
+    try choose("gone-devices", in: gateway)
+    let client = try GatewayClient(gateway)
+    let answers = try (1...12).map { _ in try client.send { $0 } }
+    let statuses: [UInt16] = [200, 200, 410, 200, 200, 410]
+    #expect(answers.map(\.status) == statuses + statuses)
+    let gone = answers.filter { $0.status == 410 }
+    #expect(gone.map { $0.body.contains("timestamp") } == [true, false, true, false])
+  }
+
   @Test func `one profile follows the other without a trace, and none is left at the end`() throws {
     let gateway = try RunningGateway { $0.rules.tokenRate = 7 }
     try choose("one-token-per-team", in: gateway)
