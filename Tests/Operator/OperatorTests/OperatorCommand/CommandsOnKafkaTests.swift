@@ -230,6 +230,13 @@ import Testing
       ])
   }
 
+  @Test(arguments: ["registered", "removed"])
+  func `of a device a row says whether it is registered`(state: String) throws {
+    let value = #"{"token":"0a1b2c3d4e","app":"a.b","\#(state)_at":1795000000000}"#
+    let lines = try shown("devices", key: "0a1b2c3d4e", value: value)
+    #expect(lines == ["\(state) - a.b 0a1b2c3d… -"])
+  }
+
   @Test func `a tombstone is shown as one, by its key`() throws {
     let lines = try shown("invalid-tokens", key: "0a1b2c3d4e:com.example:production", value: nil)
     #expect(lines == ["(tombstone) - com.example 0a1b2c3d… -"])
