@@ -41,12 +41,16 @@ extension TopicSpecification {
   /// policy, a shorter retention or a bounded size, too few or too many in-sync replicas, batches that are refused. A
   /// longer retention does not count, nor do settings that only change how fast readers start.
   ///
-  /// - Parameter mustHaveOnePartition: whether any other number of partitions is harmful.
-  public func differences(from state: TopicState, mustHaveOnePartition: Bool) -> [TopicDifference] {
+  /// - Parameters:
+  ///   - mustHaveOnePartition: whether any other number of partitions is harmful.
+  ///   - isMadeWithOne: whether it is never created with another number of partitions.
+  public func differences(
+    from state: TopicState, mustHaveOnePartition: Bool, isMadeWithOne: Bool = false
+  ) -> [TopicDifference] {
     // Settings that may not be read differ in nothing.
     let settings = state.settings ?? [:]
     let found = [
-      difference(inPartitions: state.partitions, mustHaveOnePartition),
+      difference(inPartitions: state.partitions, mustHaveOnePartition, isMadeWithOne),
       difference(inCleanup: settings),
       difference(
         inDuration: "retention.ms", settings, "records may be removed before they are read"),
@@ -62,12 +66,19 @@ extension TopicSpecification {
     return found.compactMap(\.self)
   }
 
-  private func difference(inPartitions actual: Int, _ mustBeOne: Bool) -> TopicDifference? {
+  private func difference(
+    inPartitions actual: Int, _ mustBeOne: Bool, _ isMadeWithOne: Bool
+  ) -> TopicDifference? {
     guard actual != Int(partitions) else { return nil }
     let (consequence, remedy): (String, String)
     if mustBeOne {
       consequence = "two signers would mint at the same time"
       remedy = "delete the topic and create it again with one partition"
+    } else if isMadeWithOne {
+      consequence = "what is written for different subjects is followed in any order"
+      remedy =
+        "note what martlet pause and martlet pace list, delete the topic, create it again with one partition, and set it"
+        + " again"
     } else if actual < Int(partitions) {
       consequence = "fewer processes can share its work"
       remedy =
@@ -170,6 +181,11 @@ extension TopicNames {
     topic == providerTokens || topic == tokenRequests
   }
 
+  /// True if `martlet topics create` makes a topic with one partition, whatever an operator asks for.
+  public func isMadeWithOnePartition(_ topic: String) -> Bool {
+    mustHaveOnePartition(topic) || topic == controls
+  }
+
   /// True if a topic must keep its number of partitions: of a key that moves, the former partition keeps what was the
   /// newest record, and those who follow the topic read the partitions that it had when they started.
   public func mustKeepPartitions(_ topic: String) -> Bool {
@@ -184,7 +200,9 @@ extension TopicNames {
   ) -> [TopicDifference] {
     topics.flatMap { topic in
       states[topic.name].map {
-        topic.differences(from: $0, mustHaveOnePartition: mustHaveOnePartition(topic.name))
+        topic.differences(
+          from: $0, mustHaveOnePartition: mustHaveOnePartition(topic.name),
+          isMadeWithOne: isMadeWithOnePartition(topic.name))
       } ?? []
     }
   }

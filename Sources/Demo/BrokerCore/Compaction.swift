@@ -17,6 +17,8 @@ public struct Compaction: Sendable {
   private let youngest: Int64
   /// Whether a batch that cannot be read was kept: without the tombstones behind it, its values would be back.
   private var keepsTombstones = false
+  /// Whether the segment that was last looked at has obsolete records.
+  private var hasFoundObsolete = false
 
   private struct KeyHash: Hashable {
     let low: UInt64
@@ -91,10 +93,13 @@ public struct Compaction: Sendable {
     let segment = log.segments[place]
     next = segment.end
     var kept: [[UInt8]] = []
+    hasFoundObsolete = false
     Self.forEachBatch(segment, storage) { batch, header in
       if let batch = remainder(of: batch, header) { kept.append(batch) }
     }
-    guard kept.reduce(0, { $0 + $1.count }) < segment.size else { return true }
+    // What is left of a compressed batch may be larger than it was, but its obsolete values must not outlive their
+    // tombstones.
+    guard hasFoundObsolete else { return true }
     try log.replace(place, with: kept, storage)
     return true
   }
@@ -111,8 +116,9 @@ public struct Compaction: Sendable {
       guard (newest[KeyHash(key)] ?? record.offset) <= record.offset else { return false }
       return !record.isTombstone || keepsTombstones || header.newestTime > tombstonesBefore
     }
-    if kept.isEmpty { return nil }
-    return kept.count == records.count ? Array(batch) : Records.batch(kept, of: batch)
+    if !kept.isEmpty, kept.count == records.count { return Array(batch) }
+    hasFoundObsolete = true
+    return kept.isEmpty ? nil : Records.batch(kept, of: batch)
   }
 
   static func forEachBatch(

@@ -177,7 +177,7 @@ enum DeadLettersReplayCommand: Command {
       let extent = settings.filter.isOpen ? ", whatever they are: no filter is given" : ""
       try Confirmation.ask("replay \(preview.total) dead letters\(extent)")
     }
-    let replayer = try DeadLetterReplayer(cluster, settings.names, planner, context)
+    let replayer = try DeadLetterReplayer(cluster, preview.sent.keys.sorted(), planner, context)
     defer { Audit.note(name, replayer.end(), context) }
     try walk(scan, "replaying", settings) { (letter) throws(ServiceFailure) in
       try replayer.replay(letter)

@@ -70,15 +70,15 @@ final class DeadLetterReplayer {
   private let planner: ReplayPlanner
   private(set) var result = ReplayResult()
 
+  /// - Parameter topics: The topics that the letters go to, as far as they exist.
   init(
-    _ cluster: KafkaCluster, _ names: TopicNames, _ planner: ReplayPlanner,
+    _ cluster: KafkaCluster, _ topics: [String], _ planner: ReplayPlanner,
     _ context: ServiceContext
   ) throws(ServiceFailure) {
-    self.names = names
+    names = planner.names
     self.context = context
     self.planner = planner
-    output = try ReplayProducer(
-      cluster, [names.requests] + names.lanes.all.map { names.notifications($0) }, context)
+    output = try ReplayProducer(cluster, topics, context)
   }
 
   /// Replays one letter; returns false if the command is being stopped.

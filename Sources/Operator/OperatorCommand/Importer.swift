@@ -58,6 +58,10 @@ final class Importer {
       line += 1
       if bytes.isEmpty { continue }
       result.lines += 1
+      if source.isCut {
+        try skipLine()
+        continue
+      }
       let key = usableKey(bytes)
       if let output { try produce(bytes, key: key, to: output.topic, output.producer) }
       if line % 64 == 0 {
@@ -120,6 +124,16 @@ final class Importer {
       report("line \(line) is not a valid request and will become a dead letter: \(error)")
       return UnsafeRawBufferPointer(start: nil, count: 0)
     }
+  }
+
+  /// Skips the rest of a line that is too long for a record: a piece of it would be another request.
+  private func skipLine() throws(ServiceFailure) {
+    result.unusable += 1
+    if output != nil { result.refused += 1 }
+    progress?.end()
+    StandardError.line(
+      "line \(line) has more than \(LineSource.longestLine) bytes, and no record holds as many")
+    while source.isCut, try source.next() != nil {}
   }
 
   /// Each invalid token of a valid request becomes its own dead letter.

@@ -74,13 +74,19 @@ struct RecordRow {
 
   private mutating func take(_ object: JSONValue, hidesToken: Bool) {
     func text(_ name: String) -> String? { object[name]?.string }
-    outcome = text("outcome") ?? text("event") ?? text("state")
+    outcome = text("outcome") ?? text("event") ?? text("state") ?? Self.registration(object)
     reason = text("reason")
     app = text("app") ?? object["request"]?["app"]?.string
     token =
       hidesToken ? nil : text("token").map(Redaction.shortened) ?? text("channel") ?? text("user")
     if let tokens = object["tokens"]?.array { token = "\(tokens.count) devices" }
     id = text("id") ?? text("apns_id") ?? text("campaign") ?? text("credential")
+  }
+
+  /// What a device's record says of it; nil for other records.
+  private static func registration(_ object: JSONValue) -> String? {
+    if object["removed_at"]?.time != nil { return "removed" }
+    return object["registered_at"]?.time == nil ? nil : "registered"
   }
 
   /// Reads what the value lacks from the key: `TOKEN`, `TOKEN:APP:ENVIRONMENT`, or a name of the record.

@@ -8,9 +8,10 @@ import ServiceKit
 final class ReplayProducer {
   /// The producer, with each record's topic as tag.
   private let producer: TaggedProducer<String>
+  private let cluster: KafkaCluster
   private let context: ServiceContext
   /// The existing topics: a replay never creates one.
-  private let known: Set<String>
+  private var known: Set<String>
   private var watch: WriteWatch
   private var noProgress: ProgressLine?
   /// The number of records that Kafka has acknowledged, by destination topic.
@@ -22,7 +23,7 @@ final class ReplayProducer {
   init(
     _ cluster: KafkaCluster, _ topics: [String], _ context: ServiceContext
   ) throws(ServiceFailure) {
-    self.context = context
+    (self.cluster, self.context) = (cluster, context)
     do {
       producer = try TaggedProducer(cluster.configuration)
       let listing = try cluster.admin.topicListing(naming: topics, timeoutMilliseconds: 10_000)
@@ -38,8 +39,9 @@ final class ReplayProducer {
   func produce(
     _ name: String, key: [UInt8]?, value: [UInt8], headers: [KafkaHeader] = []
   ) throws(ServiceFailure) -> Bool {
-    guard known.contains(name) else {
-      throw ServiceFailure("there is no topic \(name); martlet topics create creates it")
+    if !known.contains(name) {
+      try cluster.demand(name, "martlet topics create creates it")
+      known.insert(name)
     }
     try drain()
     let topic = try orFail { try producer.topic(name) }

@@ -112,6 +112,13 @@ import Testing
     }
   }
 
+  /// `--partitions` has no other number of them.
+  @Test func `more partitions of the controls have a remedy that topics create takes`() throws {
+    let found = try differences("push.controls") { $0.partitions = 3 }
+    #expect(found.map(\.property) == [.partitions] && found.map(\.isHarmful) == [false])
+    #expect(found.allSatisfy { !$0.remedy.contains("--partitions") })
+  }
+
   @Test func `settings that cannot be read are not reported as different`() throws {
     #expect(try differences("push.devices") { $0.settings = nil }.isEmpty)
     #expect(try differences("push.devices") { $0.settings = [:] }.isEmpty)

@@ -174,7 +174,8 @@ public final class FileStorage: LogStorage {
   /// acknowledged.
   public func restore(_ node: inout Node, at now: Moment) throws(SystemError) {
     let path = folder + "/journal"
-    var rest = File.exists(path) ? try File.read(path, limit: Int.max)[...] : []
+    let bytes = File.exists(path) ? try File.read(path, limit: Int.max) : []
+    var rest = bytes[...]
     while let entry = Self.entry(rest), node.restore(entry) {
       rest = rest.dropFirst(8 + entry.count)
     }
@@ -182,7 +183,9 @@ public final class FileStorage: LogStorage {
     if rest.indices.contains(where: { Self.entry(rest[$0...]) != nil }) {
       throw Self.unreadable(path, at: rest.startIndex)
     }
-    try restoreSegments(&node, now, torn: rest.isEmpty ? nil : rest.startIndex)
+    // Every journal has entries: a missing or empty one was lost, and no topic of the segments is known.
+    let isWhole = rest.isEmpty && !bytes.isEmpty
+    try restoreSegments(&node, now, torn: isWhole ? nil : rest.startIndex)
     try rewriteJournal(node.journal)
   }
 

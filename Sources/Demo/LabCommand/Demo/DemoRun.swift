@@ -79,7 +79,7 @@ final class DemoRun {
       let now = MonotonicClock.milliseconds()
       if hasNews { lastNews = now }
       show(feeder, readers, lines.fraction)
-      killOnce(feeder, readers)
+      killOnce(feeder, readers, fed: lines.fraction)
       if feeder.isDone, now - lastNews >= Self.quietMilliseconds, now >= nextLook {
         feeder.settle(ledger)
         readers.settle(ledger)
@@ -96,6 +96,9 @@ final class DemoRun {
     if !feeder.unplaced.isEmpty {
       remarks.append(
         "\(feeder.unplaced.count) requests are in Kafka at unknown positions: not followed")
+    }
+    if settings.killsSender, !hasKilled {
+      remarks.append("the run ended before a sender was killed")
     }
     for (line, error) in feeder.refused { remarks.append("line \(line) was refused: \(error)") }
   }
@@ -126,10 +129,17 @@ final class DemoRun {
     return fed * Double(min(answered, asked)) / Double(asked)
   }
 
+  /// Whether half of the requests are read, however many there are, and outcomes follow those that Kafka has.
+  ///
+  /// - Parameter fed: The share of the requests that was read; nil if their number is unknown.
+  static func isHalfway(fed: Double?, requests: Int, outcomes: Int) -> Bool {
+    requests > 0 && (fed ?? 1) > 0.5 && outcomes > requests / 5
+  }
+
   /// With `--kill-sender`: kills a sender when half of the requests are in and outcomes are coming.
-  private func killOnce(_ feeder: DemoFeeder, _ readers: DemoReaders) {
-    guard settings.killsSender, !hasKilled, feeder.acknowledged > settings.requests / 2,
-      readers.receiptCount > settings.requests / 10
+  private func killOnce(_ feeder: DemoFeeder, _ readers: DemoReaders, fed: Double?) {
+    guard settings.killsSender, !hasKilled,
+      Self.isHalfway(fed: fed, requests: feeder.acknowledged, outcomes: readers.receiptCount)
     else { return }
     hasKilled = true
     let name = pipeline.senderNames[0]

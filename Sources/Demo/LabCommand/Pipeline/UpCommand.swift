@@ -136,8 +136,13 @@ public enum UpCommand: Command {
   /// Without its topics no process stays up.
   private static func checkTopics(_ cluster: KafkaCluster, _ names: TopicNames) throws {
     let configuration = cluster.configuration
-    let existing = try cluster.admin.partitionCounts(timeoutMilliseconds: 10_000)
-    let missing = names.all.map(\.name).filter { existing[$0] == nil }
+    let wanted = names.all.map(\.name)
+    let listing = try cluster.admin.topicListing(naming: wanted, timeoutMilliseconds: 10_000)
+    // Creating what this user may not see is no remedy.
+    if let hidden = wanted.first(where: { listing.hidden[$0] != nil }) {
+      try cluster.demand(hidden, "martlet topics create creates it")
+    }
+    let missing = wanted.filter { listing.sizes[$0] == nil }
     guard let first = missing.first else { return }
     let more = missing.count == 1 ? "" : " and \(missing.count - 1) more"
     let prefix = names.prefix == TopicNames.defaultPrefix ? "" : " --topic-prefix \(names.prefix)"

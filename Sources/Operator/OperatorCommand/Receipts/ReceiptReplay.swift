@@ -147,7 +147,9 @@ final class ReceiptReplayer {
 
   func replay(_ wanted: WantedNotifications, isDryRun: Bool) throws(ServiceFailure) {
     var wanted = wanted
-    guard wanted.count > 0 else { return }
+    // Without all receipts it is not known what was delivered since.
+    result.wasStopped = walk.context.signals.isStopping
+    guard wanted.count > 0, !result.wasStopped else { return }
     if !isDryRun { output = try ReplayProducer(walk.cluster, names.notifications, walk.context) }
     try walk.visit(
       names.notifications, since: filter.since - Self.longestLife, "looking for notifications"

@@ -60,7 +60,7 @@ enum ReceiptsReplayCommand: Command {
       TopicWalk(cluster: cluster, context: context, showsProgress: settings.showsProgress),
       settings.names, settings.filter)
     let wanted = try replayer.wanted()
-    if !settings.isDryRun, wanted.count > few, !settings.isConfirmed {
+    if !settings.isDryRun, wanted.count > few, !settings.isConfirmed, !context.signals.isStopping {
       try Confirmation.ask("send \(wanted.count) notifications again")
     }
     defer { if !settings.isDryRun { Audit.note(name, replayer.end(), context) } }

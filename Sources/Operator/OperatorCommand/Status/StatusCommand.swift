@@ -35,7 +35,11 @@ enum StatusCommand: Command {
     var readAt = MonotonicClock.milliseconds()
     while true {
       wait(settings.intervalMilliseconds, context)
-      if context.signals.isStopping { return }
+      if context.signals.isStopping {
+        if settings.watches { return }
+        // Status 0 would say that the pipeline is ready.
+        throw context.signals.interrupted("no status was shown")
+      }
       let now = try settings.source.read()
       let moment = MonotonicClock.milliseconds()
       let status = PipelineStatus(

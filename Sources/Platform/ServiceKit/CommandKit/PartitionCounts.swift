@@ -53,7 +53,7 @@ public enum PartitionCounts {
     _ counts: [String: Int32], _ names: TopicNames, _ values: SettingValues
   ) throws(SettingErrors) {
     for (name, count) in counts.sorted(by: { $0.key < $1.key })
-    where count != 1 && (names.mustHaveOnePartition(name) || name == names.controls) {
+    where count != 1 && names.isMadeWithOnePartition(name) {
       throw values.error(setting.name, "\(name) has one partition, always")
     }
   }

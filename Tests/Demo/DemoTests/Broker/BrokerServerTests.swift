@@ -136,6 +136,9 @@ import Testing
     }
     // The entry of the second topic is torn.
     try startDamaged { journal, size in #expect(truncate(journal, size - 3) == 0) }
+    // As a disk leaves it that lost its power, or somebody who tidies up.
+    try startDamaged { journal, _ in #expect(truncate(journal, 0) == 0) }
+    try startDamaged { journal, _ in #expect(unlink(journal) == 0) }
   }
 
   @Test func `a record reaches a reader that waits`() throws {

@@ -79,6 +79,59 @@ import Testing
     #expect(all().first.map { $0.name == "gone" && $0.isTombstone } == true)
   }
 
+  /// The batch with its records as an LZ4 frame, in which the run of the letter a is a match.
+  private func packed(_ batch: [UInt8]) throws -> [UInt8] {
+    let body = batch[BatchHeader.size...]
+    let start = try #require(body.firstIndex(of: UInt8(ascii: "a")))
+    let last = try #require(body.lastIndex(of: UInt8(ascii: "a")))
+    func rest(_ count: Int) -> [UInt8] {
+      guard count >= 15 else { return [] }
+      return Array(repeating: 255, count: (count - 15) / 255) + [UInt8((count - 15) % 255)]
+    }
+    func token(_ literals: Int, _ match: Int) -> UInt8 {
+      UInt8(min(literals, 15) << 4 | min(match, 15))
+    }
+    // A match has at least four bytes.
+    let (head, tail, match) = (body[...start], body[(last + 1)...], last - start - 4)
+    var block = [token(head.count, match)] + rest(head.count)
+    block += head
+    block += [1, 0]
+    block += rest(match)
+    block.append(token(tail.count, 0))
+    block += rest(tail.count)
+    block += tail
+    var packed = Array(batch.prefix(BatchHeader.size))
+    packed[22] = 3
+    packed += [0x04, 0x22, 0x4D, 0x18, 0x60, 0x40, 0x82]
+    packed += [UInt8(block.count & 0xFF), UInt8(block.count >> 8), 0, 0]
+    packed += block
+    packed += [0, 0, 0, 0]
+    BatchHeader.seal(&packed)
+    return packed
+  }
+
+  @Test mutating func `a compressed batch loses its obsolete records before their tombstones go`()
+    throws
+  {
+    desk.create(
+      "t",
+      ["cleanup.policy": "compact", "segment.bytes": "1024", "delete.retention.ms": "1000"])
+    let large = String(repeating: "a", count: 2_000)
+    let batch = try packed(Batches.batch([("gone", "x"), ("kept", large)], time: desk.now.time))
+    #expect(batch.count < 200)
+    #expect(desk.produce("t", batch)["Error"].int == 0)
+    for _ in 0..<40 {
+      _ = desk.produce("t", Batches.batch([("filler", "0123456789")], time: desk.now.time))
+    }
+    _ = desk.produce("t", Batches.batch([("gone", nil)], time: desk.now.time))
+    for _ in 0..<40 {
+      _ = desk.produce("t", Batches.batch([("filler", "0123456789")], time: desk.now.time))
+    }
+    desk.now.time += 2_000
+    #expect(compact() == 1)
+    #expect(Set(all().map(\.name)) == ["kept", "filler"])
+  }
+
   @Test mutating func `a producer whose newest batches are compacted goes on after a restart`()
     throws
   {

@@ -20,4 +20,17 @@ import Testing
     #expect(DemoRun.fraction(fed: 1, asked: 100, answered: 100) == nil)
     #expect(DemoRun.fraction(fed: 1, asked: 100, answered: 101) == nil)
   }
+
+  @Test func `a sender is killed halfway through any number of requests`() {
+    for count in [10, 1_000, 20_000, 1_000_000] {
+      func isHalfway(_ fed: Double?, _ outcomes: Int) -> Bool {
+        DemoRun.isHalfway(fed: fed, requests: count * 6 / 10, outcomes: outcomes)
+      }
+      #expect(!isHalfway(0.5, count / 2))
+      #expect(!isHalfway(0.6, 0))
+      #expect(isHalfway(0.6, count / 2))
+      #expect(isHalfway(nil, count / 2))
+    }
+    #expect(!DemoRun.isHalfway(fed: 1, requests: 0, outcomes: 0))
+  }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import BrokerCore
 import Contract
 import EmbeddedKafka
 import EventLoop
@@ -147,6 +148,23 @@ import Testing
       text.hasSuffix(
         "martlet topics create --kafka \(fixture.configuration.bootstrap) --topic-prefix"
           + " \(fixture.prefix) creates them"))
+    #expect(!File.exists(folder.file("up")))
+  }
+
+  @Test func `topics that its user may not see are not called missing`() throws {
+    KafkaLog.silence()
+    let topics = TopicNames().all
+    let access = try AccessControl(file: "user ann secret\nread topic others")
+    let broker = try EmbeddedBroker(topics.map { BrokerTopic($0) }, access: access)
+    let folder = TemporaryFolder()
+    let (settings, context) = try settings([
+      "--kafka", broker.bootstrap, "--dir", folder.file("up"),
+      "--kafka.security.protocol=sasl_plaintext", "--kafka.sasl.mechanisms=PLAIN",
+      "--kafka.sasl.username=ann", "--kafka.sasl.password=secret",
+    ])
+    let failure = #expect(throws: ServiceFailure.self) { try UpCommand.run(settings, context) }
+    let words = "this user may not see topic \(topics[0].name)"
+    #expect(failure?.description.contains(words) == true, "\(failure?.description ?? "")")
     #expect(!File.exists(folder.file("up")))
   }
 

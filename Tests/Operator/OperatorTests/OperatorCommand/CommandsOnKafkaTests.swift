@@ -136,6 +136,19 @@ import Testing
     #expect(result.refused == 1)
   }
 
+  @Test func `no piece of a line that is too long becomes a request`() throws {
+    let fixture = try KafkaFixture(topics: [("requests", 1)])
+    for count in [LineSource.longestLine + 500_000, 2 * LineSource.longestLine + 1_000_000] {
+      let large = String(repeating: "x", count: count)
+      let result = try imported("{}\n\(large)\n{}\n", fixture, ImportCommand.context(["x"]))
+      #expect(result.lines == 3 && result.produced == 2 && result.refused == 1)
+    }
+    let unfinished = String(repeating: "x", count: LineSource.longestLine + 500_000)
+    let bad = try settings("{}\n\(unfinished)", folder, [])
+    let found = ImportCommand.check(bad, try ImportCommand.context(["x"]))
+    #expect(found.first?.message == "2 lines, 2 not valid requests, 0 invalid tokens in the others")
+  }
+
   @Test func `a token that is none is counted, and named with its line and entry`() throws {
     let fixture = try KafkaFixture(topics: [("requests", 1)])
     let lines = [
@@ -228,6 +241,13 @@ import Testing
       try shown("dead-letters", key: nil, value: value, headers: headers, isRaw: true) == [
         "martlet-reason=invalid_request not\u{FFFD}[31m json\\n\(token)"
       ])
+  }
+
+  @Test(arguments: ["registered", "removed"])
+  func `of a device a row says whether it is registered`(state: String) throws {
+    let value = #"{"token":"0a1b2c3d4e","app":"a.b","\#(state)_at":1795000000000}"#
+    let lines = try shown("devices", key: "0a1b2c3d4e", value: value)
+    #expect(lines == ["\(state) - a.b 0a1b2c3d… -"])
   }
 
   @Test func `a tombstone is shown as one, by its key`() throws {

@@ -18,7 +18,7 @@ private final class DeadLetterFixture {
   init() throws {
     kafka = try KafkaFixture(topics: [
       ("dead-letters", 2), ("requests", 1), ("notifications", 1), ("notifications.bulk", 1),
-      ("feedback", 1), ("devices", 1),
+      ("feedback", 1), ("devices", 1), ("schedule", 1), ("campaign-requests", 1),
     ])
     names = TopicNames(prefix: kafka.prefix)
     producer = try KafkaProducer(kafka.configuration)
@@ -212,6 +212,39 @@ private final class DeadLetterFixture {
     #expect(envelope.attempt == 0)
     #expect(bulk[0].key == Letter.token)
     #expect(bulk[0].headers.isEmpty)
+  }
+
+  @Test func `dead letters of every process go back to its topic`() throws {
+    let fixture = try DeadLetterFixture()
+    let names = fixture.names
+    for (stage, reason, topic) in [
+      ("feedback", "invalid_feedback", names.feedback),
+      ("feedback", "invalid_device", names.devices),
+      ("scheduler", "invalid_schedule", names.schedule),
+      ("ingest", "invalid_request", names.campaignRequests),
+    ] {
+      try fixture.add(Letter.request, Letter.headers(stage, reason, origin: "\(topic)/0/1"))
+    }
+    let result = try fixture.replay(["--yes"])
+    #expect(
+      result.sent == [
+        names.feedback: 1, names.devices: 1, names.schedule: 1, names.campaignRequests: 1,
+      ])
+    #expect(result.refused == 0 && result.skipped.isEmpty)
+    #expect(try fixture.kafka.read(names.devices, count: 1).first?.value == Letter.request)
+  }
+
+  @Test func `a topic that is gone is named, and not made`() throws {
+    let fixture = try DeadLetterFixture()
+    let gone = "\(fixture.kafka.prefix)notifications.gone"
+    try fixture.add(
+      Letter.notification(lane: "gone"),
+      Letter.headers("sender", "no_credential", origin: "\(gone)/0/1"))
+    let failure = #expect(throws: ServiceFailure.self) {
+      try fixture.replay(["--yes", "--lanes", "transactional:6,bulk:3,gone:1"])
+    }
+    #expect(
+      failure?.description == "there is no topic \(gone); martlet topics create creates it")
   }
 
   /// The places of the letters that the filters let pass.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Records
+import ServiceKit
 import Telemetry
+import TestSupport
 import Testing
 
 @testable import OperatorCommand
@@ -265,6 +267,16 @@ import Testing
       let json = try JSONDocument(StatusText.json(status)).root
       #expect(json["state"]?.string != nil && json["warnings"]?.array != nil)
     }
+  }
+
+  @Test func `a status that is interrupted does not end like that of a ready pipeline`() throws {
+    func run(_ flags: [String]) throws {
+      let context = try StatusCommand.context(["127.0.0.1:1"] + flags)
+      context.signals.requestStop()
+      try StatusCommand.run(StatusCommand.settings(context.values), context)
+    }
+    #expect(throws: ServiceFailure.self) { try run([]) }
+    try run(["--watch"])
   }
 
   @Test(arguments: [
