@@ -54,6 +54,8 @@ import Testing
     }
     #expect(port?.value["spec"]?["ports"]?.array?.first?["name"] == "http")
     #expect(text.contains("regex: martlet;http"))
+    // Such pods would be down for ever.
+    #expect(text.contains("regex: Failed|Succeeded\n        action: drop"))
   }
 
   @Test func `every alert is in the runbook and asks for declared metrics; few are pages`() throws {
