@@ -3,6 +3,7 @@ import Access
 import Contract
 import EventLoop
 import Records
+import ServiceKit
 import Telemetry
 
 /// The file of API keys: a JSON array of objects with `name`, `sha256` (64 hex digits), `apps`, and optionally `read`,
@@ -79,7 +80,8 @@ enum APIKeysFile {
       name: name.exact, digest: digest, apps: apps,
       readable: object["read"] == nil ? apps : try names(object["read"], "\(place): read"),
       rate: try number(object["rate"], "\(place): rate", 1...10_000_000),
-      maxBody: try number(object["max_body"], "\(place): max_body", 1_024...1 << 30),
+      maxBody: try number(
+        object["max_body"], "\(place): max_body", APIKeyEntry.leastBody...1 << 30),
       expires: try time(object["expires"], "\(place): expires"),
       paces: try flag(object["paces"], "\(place): paces"),
       campaigns: try flag(object["campaigns"], "\(place): campaigns"))

@@ -14,7 +14,7 @@ struct IdentityWatch {
 
   private let certificate: String
   private let key: String
-  private var versions: [File.Version?]
+  private var files: FileWatch
   private var expiresAt: Int64 = 0
   private var reminder = ExpiryReminder()
   private var lookAt: UInt64 = 0
@@ -27,7 +27,7 @@ struct IdentityWatch {
     }
     self.certificate = certificate
     self.key = key
-    versions = [File.version(certificate), File.version(key)]
+    files = FileWatch([certificate, key])
   }
 
   mutating func read() throws(TLSError) -> StreamServer.Identity {
@@ -43,15 +43,17 @@ struct IdentityWatch {
     isAsked: Bool, now: UInt64, _ server: StreamServer, _ reloads: ReloadStatus, _ log: Logger
   ) {
     defer { remind(now, log) }
-    let current = [File.version(certificate), File.version(key)]
-    guard isAsked || current != versions else { return }
-    versions = current
+    guard isAsked || files.haveChanged(now: now) else { return }
+    files.begin()
     do {
       try server.show(try read())
       reloads.accepted(APIMetrics.certificateFile)
       log(APILog.certificateReloaded, ["certificate": certificate])
     } catch {
-      _ = reloads.refused(APIMetrics.certificateFile, "\(error)", now: now, isAsked: isAsked)
+      // Rights that are corrected, as the error asks for, leave the files as they were.
+      files.retry(now: now)
+      guard reloads.refused(APIMetrics.certificateFile, "\(error)", now: now, isAsked: isAsked)
+      else { return }
       log(APILog.certificateInvalid, ["certificate": certificate, "key": key, "error": "\(error)"])
     }
   }

@@ -23,7 +23,7 @@ struct KeyRing {
   private var ending: [UInt: ExactText] = [:]
   private var lastEnd: UInt = 0
   private var buckets: [ExactText: RateBucket] = [:]
-  private var version: File.Version?
+  private var files: FileWatch
   private var lookAt: UInt64 = 0
   /// The days last reported for each key that expires soon.
   private var told: [ExactText: Int] = [:]
@@ -35,19 +35,20 @@ struct KeyRing {
   init(_ path: String, _ context: ServiceContext) throws(ServiceFailure) {
     self.path = path
     self.context = context
-    version = File.version(path)
+    files = FileWatch([path])
     table = try orFail { try APIKeysFile.read(path) }
     lookAtEnds(WallClock.milliseconds())
   }
 
-  /// Reads the file again if it has changed, or if requested; an invalid file leaves the keys as they are.
+  /// Reads the file again if it has changed, if it was refused a while ago, or if requested; an invalid file leaves the
+  /// keys as they are.
   mutating func look(now: UInt64, isAsked: Bool) {
-    guard isAsked || now >= lookAt else { return }
-    lookAt = now + Self.lookMilliseconds
-    lookAtEnds(WallClock.milliseconds())
-    let current = File.version(path)
-    guard isAsked || current != version else { return }
-    version = current
+    if now >= lookAt {
+      lookAt = now + Self.lookMilliseconds
+      lookAtEnds(WallClock.milliseconds())
+    }
+    guard isAsked || files.haveChanged(now: now) else { return }
+    files.begin()
     do throws(APIKeysFile.Failure) {
       let read = try APIKeysFile.read(path)
       let changes = KeyChanges(from: table, to: read)
@@ -68,8 +69,11 @@ struct KeyRing {
           "changed": changes.changed.joined(separator: " "),
         ])
     } catch {
-      _ = reloads.refused(APIMetrics.keysFile, "\(error)", now: now, isAsked: isAsked)
-      context.log(APILog.keysInvalid, ["error": "\(error)"])
+      // Rights that are corrected, as the error asks for, leave the file as it was.
+      files.retry(now: now)
+      if reloads.refused(APIMetrics.keysFile, "\(error)", now: now, isAsked: isAsked) {
+        context.log(APILog.keysInvalid, ["error": "\(error)"])
+      }
     }
   }
 

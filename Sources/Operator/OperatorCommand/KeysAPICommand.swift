@@ -66,6 +66,9 @@ enum KeysAPICommand: Command {
         throw SettingErrors(
           nil, "the NAME is not 1 to 64 bytes without control characters or a blank at an end")
       }
+      guard maxBody == 0 || maxBody >= APIKeyEntry.leastBody else {
+        throw values.error("max-body", "must be 0B, or from 1KiB to 1GiB")
+      }
       for (setting, apps) in [("apps", apps), ("read", readable)] {
         if let problem = AppClaims.patternProblem(in: apps) {
           throw SettingErrors(setting, problem)

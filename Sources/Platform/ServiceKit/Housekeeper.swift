@@ -125,11 +125,15 @@ private struct SignalWatch {
     }
   }
 
-  /// Why the process is not ready, as on `/readyz`.
   private mutating func tellStatus(_ now: UInt64) {
     guard now >= nextStatus else { return }
     nextStatus = now + Self.statusInterval
-    let reasons = context.status.obstacles.map(\.reason)
+    tellStatus()
+  }
+
+  /// Why the process is not ready, as on `/readyz`.
+  private mutating func tellStatus() {
+    let reasons = context.obstacles.map(\.reason)
     let words = reasons.isEmpty ? "ready" : "not ready: " + reasons.joined(separator: "; ")
     guard words != toldStatus else { return }
     toldStatus = words
@@ -155,6 +159,7 @@ private struct SignalWatch {
     endAt = now + bound
     context.systemd.stopping()
     context.signals.requestStop(by: signal)
+    tellStatus()
   }
 
   private func endNow(_ reason: String) -> Never {

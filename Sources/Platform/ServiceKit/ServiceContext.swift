@@ -57,6 +57,11 @@ public struct ServiceContext: Sendable {
 
   /// The state of its health for its status pages.
   public let status: StatusBoard
+  /// Why the process is not ready, as on `/readyz`; empty when it is. One that stops is not.
+  var obstacles: [StatusBoard.ReadinessCondition] {
+    let stopping = StatusBoard.ReadinessCondition(condition: "stop", reason: "is stopping")
+    return status.obstacles + (signals.isStopping ? [stopping] : [])
+  }
   /// The rights on Kafka that it lacks.
   public let rights: RightsBoard
   let systemd: SystemdNotifier

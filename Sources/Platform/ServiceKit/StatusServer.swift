@@ -57,7 +57,7 @@ struct StatusPages: Sendable {
     let now = MonotonicClock.milliseconds()
     let wall = Int(WallClock.milliseconds())
     var samples = process.samples
-    let unmet = Set(obstacles.map(\.condition))
+    let unmet = Set(context.obstacles.map(\.condition))
     samples.append(MetricSample(ProgramMetrics.ready, unmet.isEmpty ? 1 : 0))
     samples += unmet.union(StatusBoard.conditions).sorted().map {
       MetricSample(ProgramMetrics.notReady, [$0], unmet.contains($0) ? 1 : 0)
@@ -87,17 +87,12 @@ struct StatusPages: Sendable {
   }
 
   var readiness: HTTPResponse {
-    let obstacles = obstacles
+    let obstacles = context.obstacles
     guard !obstacles.isEmpty else { return json(["status": "ready"]) }
     let reasons = obstacles.map { obstacle -> JSONValue in
       ["condition": .string(obstacle.condition), "reason": .string(obstacle.reason)]
     }
     return json(["status": "not ready", "reasons": .array(reasons)], status: 503)
-  }
-
-  private var obstacles: [StatusBoard.ReadinessCondition] {
-    let stopping = StatusBoard.ReadinessCondition(condition: "stop", reason: "is stopping")
-    return context.status.obstacles + (context.signals.isStopping ? [stopping] : [])
   }
 
   var version: HTTPResponse {
@@ -115,7 +110,7 @@ struct StatusPages: Sendable {
     var object = JSONObject()
     object.append("program", .string(context.name))
     object.append("version", .string(Version.text))
-    object.append("not_ready", .array(obstacles.map { .string($0.reason) }))
+    object.append("not_ready", .array(context.obstacles.map { .string($0.reason) }))
     object.append(
       "threads",
       .object(

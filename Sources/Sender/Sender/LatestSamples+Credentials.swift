@@ -9,8 +9,11 @@ extension LatestSamples {
   /// Once a second.
   func publish(_ book: borrowing ProviderTokenBook) {
     var samples: [MetricSample] = []
-    for index in book.entries.indices.prefix(SenderMetrics.namedCredentials)
-    where book.isKnown(index) {
+    var count = 0
+    // Those that were withdrawn keep their indices.
+    for index in book.entries.indices
+    where book.isKnown(index) && count < SenderMetrics.namedCredentials {
+      count += 1
       let entry = book.entries[index]
       samples.append(
         MetricSample(

@@ -68,7 +68,13 @@ final class ProviderTokenFeed {
     } catch {
       return error
     }
-    for record in Array(unreadable.values) { receive(record, "read before", isNews: false) }
+    for record in Array(unreadable.values) {
+      if record.isRemoved {
+        withdraw(record, "read before", isNews: false)
+      } else {
+        receive(record, "read before", isNews: false)
+      }
+    }
     hand(tell)
     return nil
   }
@@ -93,11 +99,13 @@ final class ProviderTokenFeed {
   }
 
   /// The signer withdraws a credential. One that is older than the token was said before that came back.
-  private func withdraw(_ record: ProviderTokenRecord, _ place: String) {
+  private func withdraw(_ record: ProviderTokenRecord, _ place: String, isNews: Bool = true) {
     do throws(TokenSealProblem) {
       _ = try seal.opened(record)
     } catch {
-      counters.add(.badTokenRecords)
+      if isNews { counters.add(.badTokenRecords) }
+      // With its key it counts, and not the tokens before it.
+      unreadable[record.credential] = record
       return context.log(SenderLog.tokenInvalid, ["at": place, "error": "\(error)"])
     }
     if let index = book.index(of: record.credential),

@@ -32,7 +32,7 @@ public enum SignerMetrics: Int, MetricTable {
       .gauge(
         "martlet_signer_clock_difference_seconds", merge: .highest,
         event: SignerLog.senderClockAhead,
-        "How far a sender's clock was ahead of this process's when that was noticed last; 0 if it never was."
+        "How far a sender's clock was ahead of this process's when that was noticed last, for an hour; 0 otherwise."
       )
     case .owner:
       .gauge(

@@ -45,6 +45,7 @@ final class SignerWorker {
   }
 
   var logThrottle = LogThrottle()
+  private var clockDifference = ClockDifference()
   /// What keeps the tokens secret on their topic.
   var seal: TokenSeal
   /// The files whose change is noticed without a signal.
@@ -105,6 +106,7 @@ final class SignerWorker {
   private func publishStatus(_ now: UInt64) {
     guard now >= nextTelemetry else { return }
     nextTelemetry = now + 1_000
+    counters.set(.clockDifferenceSeconds, Int(clockDifference.seconds(now: now)))
     let tokens = issuer.machine.isOwner ? issuer.machine.newest(wall: WallClock.seconds()) : []
     telemetry.publish(
       tokens.prefix(SignerMetrics.namedCredentials).map {
@@ -234,7 +236,7 @@ final class SignerWorker {
   private func handle(_ request: TokenRequest, now: Int64) {
     let who = request.credential ?? "\(request.app ?? "")/\(request.environment?.description ?? "")"
     if let ahead = TokenIssuer.secondsAhead(request, now: now) {
-      counters.set(.clockDifferenceSeconds, Int(ahead))
+      clockDifference.note(ahead, now: MonotonicClock.milliseconds())
       logOncePerMinute(.senderClockAhead, "", ["seconds": "\(ahead)"])
     }
     guard issuer.requested(request, now: now / 1_000) else {

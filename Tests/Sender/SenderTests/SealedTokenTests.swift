@@ -207,6 +207,38 @@ import Testing
     #expect(sender.counter("unreadable_tokens") == 1)
   }
 
+  @Test func `a withdrawal that no key opened takes the credential away when its key comes in`()
+    throws
+  {
+    let rig = try SenderRig()
+    let rotated = try rig.seal(Self.other, file: "next")
+    try rig.publishToken(apps: [SenderRig.app], sealed: try rig.seal(Self.key))
+    let sender = try rig.startSender(
+      ["--token-key", rig.folder.file("token-key")], loops: 1
+    ) { $0.credentialWait = 1_000 }
+    try rig.sendMany(0..<5)
+    #expect(try rig.receipts(5).count { $0.outcome == .delivered } == 5)
+    // The signers have another key first: one renews the token, and then withdraws the credential.
+    try rig.publishToken(generation: 2, apps: [SenderRig.app], sealed: rotated)
+    let withdrawal = try #require(
+      ProviderTokenRecord(withdrawing: SenderRig.credential, at: WallClock.seconds() + 5))
+    try rig.put(try rotated.sealed(withdrawal))
+    try rig.put(nil)
+    expectEventually {
+      sender.counter("unreadable_tokens") == 1 && sender.counter("bad_token_records") == 1
+        && sender.counter("vanished_tokens") == 1
+    }
+    _ = try rig.seal("\(Self.key)\n\(Self.other)")
+    sender.context.signals.requestReload()
+    // Until the sender has read that, the token serves.
+    var next = 5
+    try expectEventually {
+      defer { next += 1 }
+      try rig.sendMany(next..<next + 1)
+      return try rig.receipts(of: next..<next + 1).allSatisfy { $0.outcome == .deadLettered }
+    }
+  }
+
   @Test
   func
     `the errors name the key that is needed and what to do; a record put elsewhere does not open`()

@@ -54,6 +54,25 @@ import Testing
     }
     #expect(port?.value["spec"]?["ports"]?.array?.first?["name"] == "http")
     #expect(text.contains("regex: martlet;http"))
+    // Such pods would be down for ever.
+    #expect(text.contains("regex: Failed|Succeeded\n        action: drop"))
+  }
+
+  /// One that holds a single scrape has no rate, and one that is shorter than their interval may hold none.
+  @Test func `every window of the rules holds two scrapes of the examples`() throws {
+    let units = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+    let windows = try Repository.text("deploy/prometheus/rules.yaml")
+      .matches(of: #/\[(\d+)([smhd])/#)
+      .compactMap { found in
+        units[String(found.2)].flatMap { unit in Int(found.1).map { $0 * unit } }
+      }
+    let shortest = try #require(windows.min())
+    for name in ["prometheus", "kubernetes"] {
+      let text = try Repository.text("deploy/prometheus/\(name).yaml")
+      let found = try #require(text.firstMatch(of: #/scrape_interval: (\d+)s/#))
+      let interval = try #require(Int(found.1))
+      #expect(shortest >= 2 * interval, "\(name)")
+    }
   }
 
   @Test func `every alert is in the runbook and asks for declared metrics; few are pages`() throws {

@@ -61,6 +61,7 @@ import Testing
     #expect(!heard.contains("STOPPING=1"))
     program.signal(SIGTERM)
     #expect(hears("STOPPING=1"))
+    #expect(hears("STATUS=not ready: is stopping"))
     #expect(program.wait() == 0, "\(program.output)")
     #expect(heard.count { $0 == "READY=1" } == 1)
   }

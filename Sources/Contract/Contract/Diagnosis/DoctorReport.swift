@@ -39,6 +39,7 @@ public struct DoctorReport: Sendable, Equatable {
         $0.finding.subject == .settings && $0.finding.place == setting && $0.finding.status == .ok
       }
       guard values.count > 1 else { return nil }
+      if setting == "kafka", areOfOneCluster(values.map(\.finding.message)) { return nil }
       let words = values.map { "\($0.finding.message) (\($0.programs.joined(separator: ", ")))" }
       return Entry(
         finding: Finding(
@@ -48,6 +49,13 @@ public struct DoctorReport: Sendable, Equatable {
             ? "give every program the same cluster" : "give every program the same \(setting)"),
         programs: values.flatMap(\.programs))
     }
+  }
+
+  /// True if each of these lists of addresses has one in common with the first: the order says nothing, and nobody need
+  /// name every broker.
+  private static func areOfOneCluster(_ lists: [String]) -> Bool {
+    let addresses = lists.map { Set($0.split(separator: ",")) }
+    return addresses.allSatisfy { !$0.isDisjoint(with: addresses[0]) }
   }
 
   public func count(_ status: Finding.Status) -> Int {

@@ -167,7 +167,10 @@ struct PipelineStatus: Sendable {
   var databaseFailing: Double { sum("martlet_feedback_database_failing") }
   /// Changed files that were refused, each with the app that it would remove, if any.
   var refusedReloads: [String] {
-    let names = ["martlet_signer_reload_refused", "martlet_sender_reload_refused"]
+    let names = [
+      "martlet_signer_reload_refused", "martlet_sender_reload_refused",
+      "martlet_api_reload_refused",
+    ]
     let texts = names.flatMap { values($0) }.filter { $0.value > 0 }.map { series in
       let app = series.labels["app"] ?? ""
       return (series.labels["file"] ?? "") + (app.isEmpty ? "" : " (takes away app \(app))")

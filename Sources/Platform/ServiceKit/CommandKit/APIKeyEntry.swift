@@ -6,6 +6,9 @@ import Telemetry
 
 /// An entry of the file of API keys, before it has a key.
 public struct APIKeyEntry: Sendable {
+  /// The smallest limit of a body that a key may have, in bytes.
+  public static let leastBody = 1_024
+
   public let name: String
   let apps: [String]
   var readable: [String]?

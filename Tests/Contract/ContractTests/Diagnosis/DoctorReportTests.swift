@@ -35,6 +35,16 @@ import Testing
       ])
   }
 
+  @Test func `lists of addresses that lead to one cluster are no difference`() {
+    func warnings(_ lists: String...) -> Int {
+      DoctorReport(lists.enumerated().map { ("\($0)", [.ok(.settings, "kafka", $1)]) })
+        .count(.warning)
+    }
+    #expect(warnings("a:1,b:1", "b:1,a:1", "b:1") == 0)
+    #expect(warnings("a:1,b:1", "c:1,d:1") == 1)
+    #expect(warnings("a:1", "aa:1") == 1)
+  }
+
   @Test func `a finding in words: aligned, and its remedy on a line of its own`() {
     #expect(clock.text == "ok       clock        this machine: is synchronized")
     #expect(

@@ -63,6 +63,17 @@ import Testing
     _ = try KeysAPICommand.settings(KeysAPICommand.values(["the shop"]))
   }
 
+  /// `martlet-api` refuses the file with such an entry, and does not start with it.
+  @Test func `a limit of bodies that no file may have is refused`() throws {
+    func settings(_ size: String) throws -> KeysAPICommand.Settings {
+      try KeysAPICommand.settings(KeysAPICommand.values(["shop", "--max-body", size]))
+    }
+    for size in ["1", "1023B"] {
+      #expect(throws: SettingErrors.self, "\(size)") { _ = try settings(size) }
+    }
+    for size in ["0B", "1KiB", "1GiB"] { _ = try settings(size) }
+  }
+
   @Test func `a pattern among apps is refused`() throws {
     for flag in ["--apps", "--read"] {
       let error = #expect(throws: SettingErrors.self) {

@@ -165,6 +165,7 @@ extension StatusTests {
       martlet_sender_reload_refused{file="certificates",app=""} 1
       martlet_sender_reload_refused{file="token-key",app=""} 0
       martlet_signer_reload_refused{file="credentials",app="chat"} 1
+      martlet_api_reload_refused{file="keys",app=""} 1
       martlet_webhooks_oldest_event_seconds{endpoint="a"} 901
       martlet_webhooks_oldest_event_seconds{endpoint="b"} 900
       """
@@ -176,6 +177,7 @@ extension StatusTests {
         "! a changed file is refused, and what it held before is in use: certificates; the log says why",
         "! a changed file is refused, and what it held before is in use: credentials (takes away app chat);"
           + " the log says why",
+        "! a changed file is refused, and what it held before is in use: keys; the log says why",
         "! something on the way to APNs answers in its place; the sender's log quotes it",
         "! webhook a has not accepted an event that is 15 min old",
       ])

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+import EventLoop
+import Glibc
+import ServiceKit
+import Telemetry
+import TestSupport
+import Testing
+
+@testable import API
+
+/// The file of API keys while the process runs.
+@Suite struct KeyRingTests {
+  private let folder = TemporaryFolder()
+
+  private func write(_ name: String, mode: UInt32 = 0o600) throws {
+    let entry = #"[{"name":"\#(name)","sha256":"\#(APIFixture.digest(name))","apps":["*"]}]"#
+    try File.write(folder.file("keys"), Array(entry.utf8), mode: mode)
+  }
+
+  private func refused(_ ring: KeyRing) -> [[String]] {
+    ring.reloads.samples.filter { $0.value == .integer(1) }.map(\.labels)
+  }
+
+  @Test func `a file that others could change is used once its mode is corrected`() throws {
+    try write("old")
+    var ring = try KeyRing(folder.file("keys"), .test())
+    ring.look(now: 0, isAsked: false)
+    try write("new", mode: 0o666)
+    for now in [500, 1_000] as [UInt64] { ring.look(now: now, isAsked: false) }
+    #expect(refused(ring) == [["keys", ""]])
+    #expect(ring.find("old") != nil && ring.find("new") == nil)
+    // What the error asks for changes neither the content nor its time.
+    #expect(chmod(folder.file("keys"), 0o600) == 0)
+    ring.look(now: 10_500, isAsked: false)
+    #expect(ring.find("new") == nil)
+    ring.look(now: 11_000, isAsked: false)
+    #expect(ring.find("new") != nil && ring.find("old") == nil)
+    #expect(refused(ring).isEmpty)
+  }
+}
