@@ -63,6 +63,7 @@ extension TokenStore {
 struct SuspicionStatements {
   let select: Statement
   let upsert: Statement
+  let forget: Statement
   let repeated: Statement
   let count: Statement
   let summary: Statement
@@ -80,6 +81,8 @@ struct SuspicionStatements {
         last_at = excluded.last_at, last_sent_at = excluded.last_sent_at, count = excluded.count,
         reason = excluded.reason, held = excluded.held
       """)
+    forget = try database.prepare(
+      "DELETE FROM suspicions WHERE token = ?1 AND app = ?2 AND environment = ?3")
     repeated = try database.prepare(
       """
       SELECT token, app, environment, first_at, last_at, last_sent_at, count, reason, held FROM suspicions
