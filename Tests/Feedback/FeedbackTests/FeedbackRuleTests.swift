@@ -365,6 +365,36 @@ import Waiting
     #expect(try invalidator.store.device(long) == DeviceState())
   }
 
+  /// It erases nothing, because no device has that key.
+  @Test func `a tombstone for a token in upper case becomes a dead letter`() {
+    let reader = JobReader(names)
+    func content(_ key: String) -> Job.Content {
+      Array(key.utf8).withUnsafeBytes {
+        reader.content(
+          names.devices, key: $0, value: UnsafeRawBufferPointer(start: nil, count: 0),
+          timestamp: -1, now: 1_795_000_000_000)
+      }
+    }
+    guard case .deadLetter(let letter) = content("00FF:com.example.app:production") else {
+      Issue.record("no dead letter")
+      return
+    }
+    #expect(letter.reason == .invalidDevice && letter.value == nil)
+    #expect(letter.detail.contains("lower case"))
+    // What else is deleted from the topic may have any key.
+    for key in ["", "no key", "no token:com.example.app:production"] {
+      guard case .forgotten = content(key) else {
+        Issue.record("\(key)")
+        continue
+      }
+    }
+    guard case .forgotten(let device?) = content("00ff:com.example.app:sandbox") else {
+      Issue.record("not erased")
+      return
+    }
+    #expect(device.token == "00ff")
+  }
+
   /// A batch that is packed may have it, and a record that no topic takes would end the process at each start.
   @Test func `of a reason of megabytes the mark has the beginning`() throws {
     let invalidator = try invalidator("tokens.db")
