@@ -221,6 +221,20 @@ import Waiting
     #expect(fields.contains("another app"))
   }
 
+  /// Of a backlog the partitions are read at different speeds.
+  @Test func `bad tokens of later days make no wave of an earlier hour`() throws {
+    let invalidator = try invalidator("backlog.db", limit: 10)
+    for number in 1...20 {
+      let time = 5 * Self.day + Int64(number) * 3_600_000
+      #expect(try judge(invalidator, [bad(number, at: time)]).alarms.isEmpty)
+    }
+    #expect(try judge(invalidator, [bad(30, at: Self.day)]).alarms.isEmpty)
+    let later = (40..<46).map { bad($0, at: 3 * Self.day + 1_000) }
+    #expect(try judge(invalidator, later).alarms.isEmpty)
+    let earlier = (50..<56).map { bad($0, at: 3 * Self.day) }
+    #expect(try judge(invalidator, earlier).alarms.count == 1)
+  }
+
   // MARK: Tokens that are called invalid
 
   private func invalid(_ number: Int, at time: Int64) -> FeedbackRecord {
