@@ -216,12 +216,15 @@ final class ReleaseClock {
 
 /// An app in an environment: what a wave of bad tokens is about.
 struct AppOrigin: Hashable {
-  let app: String
+  private let exactApp: ExactText
   let environment: Environment
+  var app: String { exactApp.text }
 }
 
 extension AppOrigin {
-  init(_ device: DeviceKey) { self.init(app: device.app, environment: device.environment) }
+  init(_ device: DeviceKey) {
+    self.init(exactApp: device.app.exact, environment: device.environment)
+  }
 }
 
 /// How many more devices may be called invalid before they have to be counted again: counting looks at all that were, each

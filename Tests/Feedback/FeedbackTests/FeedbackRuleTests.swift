@@ -221,6 +221,20 @@ import Waiting
     #expect(fields.contains("another app"))
   }
 
+  @Test func `apps that Unicode takes for one have waves of their own`() throws {
+    let invalidator = try invalidator("unicode.db", limit: 10)
+    func answer(_ number: Int, _ app: String) -> FeedbackRecord {
+      let device = DeviceKey(
+        token: Fixture.device(number).token, app: app, environment: .production)
+      return Fixture.feedback(
+        device, status: 400, reason: "BadDeviceToken", timestamp: nil, sentAt: 5)
+    }
+    let (one, other) = ("caf\u{E9}", "cafe\u{301}")
+    let answers = [answer(1, one)] + (2...12).map { answer($0, other) }
+    let alarms = try judge(invalidator, answers).alarms
+    #expect(alarms.map { $0.origin.app.exact } == [other.exact])
+  }
+
   /// Of a backlog the partitions are read at different speeds.
   @Test func `bad tokens of later days make no wave of an earlier hour`() throws {
     let invalidator = try invalidator("backlog.db", limit: 10)
