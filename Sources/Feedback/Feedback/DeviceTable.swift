@@ -12,6 +12,8 @@ final class DeviceTable {
   struct Applied {
     var count = 0
     var refutes = false
+    /// Whether devices were erased.
+    var erases = false
     /// The last record of each partition.
     var last: [Int32: Anchor] = [:]
   }

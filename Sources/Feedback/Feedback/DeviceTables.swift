@@ -42,6 +42,8 @@ final class DeviceTables {
   private var caughtUp = 0
   /// Whether marks may stand on the topic that registrations refute.
   var hasRefutedMarks = false
+  /// Whether devices were erased.
+  var hasErased = false
 
   init(
     _ settings: FeedbackSettings, _ context: ServiceContext, _ names: TopicNames,
@@ -228,6 +230,7 @@ final class DeviceTables {
     table.finish(applied)
     caughtUp += applied.count
     hasRefutedMarks = hasRefutedMarks || applied.refutes
+    hasErased = hasErased || applied.erases
     return true
   }
 
@@ -271,6 +274,10 @@ final class DeviceTables {
           topic, at: place, key: record.key, value: record.value, timestamp: record.timestamp,
           now: now, &rows)
         if refutes { applied.refutes = true }
+        if invalidator.erases(topic, rows.device(place), record.value) {
+          try store.forget(rows.device(place), at: now)
+          applied.erases = true
+        }
       }
       guard other == nil else { return nil }
       try store.write(rows)

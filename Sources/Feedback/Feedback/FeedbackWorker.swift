@@ -106,6 +106,8 @@ final class FeedbackWorker {
     followGroup(now)
     if member.hasLeft { return false }
     let isReading = try tables.turn(isPublishing: machine.isPublishing)
+    if tables.hasErased { upkeep.hasForgotten(now: now) }
+    tables.hasErased = false
     let hasTaken = readRecords()
     while let action = machine.next(
       now: now, isVerified: tables.isComplete, outstanding: output.outstanding)

@@ -82,10 +82,8 @@ struct JobReader {
   ) -> Job.Content {
     let received = OutsideTime.received(recordTime: timestamp, now: now)
     let isDevice = topic == devicesTopic
-    if isDevice && value.baseAddress == nil {
-      return .forgotten(DeviceKey(key: key).flatMap { $0.canBeKept ? $0 : nil })
-    }
     do throws(RecordError) {
+      if isDevice && value.baseAddress == nil { return .forgotten(try erased(key)) }
       return isDevice ? try device(key, value, received) : try feedback(key, value, received)
     } catch {
       return .deadLetter(
@@ -101,6 +99,18 @@ struct JobReader {
     case receiptsTopic: .invalidReceipts
     default: .invalidFeedback
     }
+  }
+
+  /// The device that a tombstone is about; nil if no registration can have its key. Throws where another case is meant:
+  /// nothing would be erased, and nobody told.
+  private func erased(_ key: UnsafeRawBufferPointer) throws(RecordError) -> DeviceKey? {
+    guard let device = DeviceKey(key: key), device.canBeKept else { return nil }
+    if let token = try? DeviceToken.normalized(device.token), token != device.token {
+      throw RecordError(
+        record: "device", field: nil,
+        problem: "is a tombstone whose key has not its token in lower case: it erases nothing")
+    }
+    return device
   }
 
   private func device(

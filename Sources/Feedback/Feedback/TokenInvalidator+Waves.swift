@@ -84,8 +84,14 @@ extension TokenInvalidator {
 
   /// Looks whether an abnormal number of an app's tokens is called bad.
   func watch(_ origin: AppOrigin, at time: Int64) throws(StoreError) -> BadTokenAlarm? {
-    let devices = try store.suspectCount(
-      origin.app, origin.environment, after: time - BadTokenWave.window, limit: badTokenLimit + 1)
+    var devices = 0
+    // The hour before and the hour after: of a backlog, what came later may be judged already.
+    for end in [time, time + BadTokenWave.window - 1] {
+      let count = try store.suspectCount(
+        origin.app, origin.environment, after: end - BadTokenWave.window, until: end,
+        limit: badTokenLimit + 1)
+      devices = max(devices, count)
+    }
     return try begin(
       origin, devices: devices, limit: badTokenLimit, at: time, within: BadTokenWave.window)
   }
@@ -94,14 +100,17 @@ extension TokenInvalidator {
   private func begin(
     _ origin: AppOrigin, devices: Int, limit: Int, at time: Int64, within span: Int64
   ) throws(StoreError) -> BadTokenAlarm? {
-    let newest = try store.waves(origin.app, origin.environment).last
+    let waves = try store.waves(origin.app, origin.environment)
+    // Of a backlog the partitions are read at different speeds: there may be later waves.
+    let newest = waves.last { $0.covers(time) } ?? waves.last { $0.from <= time }
     guard
       let wave = BadTokenWave.after(
         devices: devices, limit: limit, at: time, within: span, newest: newest)
     else { return nil }
     try store.put(origin.app, origin.environment, wave)
     guard wave.from != newest?.from else { return nil }
-    let summary = try store.suspectSummary(origin.app, origin.environment, after: time - span)
+    let summary = try store.suspectSummary(
+      origin.app, origin.environment, after: time - span, until: time + BadTokenWave.window)
     return BadTokenAlarm(
       origin: origin, limit: limit, span: span == BadTokenWave.day ? "a day" : "an hour",
       summary: summary)
@@ -207,12 +216,15 @@ final class ReleaseClock {
 
 /// An app in an environment: what a wave of bad tokens is about.
 struct AppOrigin: Hashable {
-  let app: String
+  private let exactApp: ExactText
   let environment: Environment
+  var app: String { exactApp.text }
 }
 
 extension AppOrigin {
-  init(_ device: DeviceKey) { self.init(app: device.app, environment: device.environment) }
+  init(_ device: DeviceKey) {
+    self.init(exactApp: device.app.exact, environment: device.environment)
+  }
 }
 
 /// How many more devices may be called invalid before they have to be counted again: counting looks at all that were, each

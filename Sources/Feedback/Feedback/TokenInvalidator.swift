@@ -85,6 +85,12 @@ struct TokenInvalidator {
     return state.isMarkObsolete
   }
 
+  /// True if a record erases its device. Each database then forgets what it alone has of the device, whoever owns the
+  /// partition: suspicions and receipts are on no table topic (`TokenStore.forget`).
+  func erases(_ topic: String, _ device: DeviceKey, _ value: UnsafeRawBufferPointer) -> Bool {
+    topic == devices && value.baseAddress == nil && device.canBeKept
+  }
+
   // MARK: Judgements
 
   /// Judges a batch by the database, which has to be complete, in the caller's transaction.

@@ -85,6 +85,8 @@ extension TokenStore {
 struct ReceiptStatements {
   private let insert: Statement
   let remove: Statement
+  /// Notes that the receipts of a device are to be removed.
+  let forget: Statement
   let selectKeeping: Statement
   /// With PostgreSQL many at once.
   private let isMany: Bool
@@ -113,6 +115,11 @@ struct ReceiptStatements {
         SELECT at, partition, record_offset, line FROM receipts WHERE at < ?1
         ORDER BY at, partition, record_offset, line LIMIT ?2)
       RETURNING 1
+      """)
+    forget = try database.prepare(
+      """
+      INSERT INTO forgotten_devices VALUES (?1, ?2, ?3)
+      ON CONFLICT (token, app) DO UPDATE SET forgotten_at = excluded.forgotten_at
       """)
     selectKeeping = try database.prepare(Self.keepingSQL)
   }

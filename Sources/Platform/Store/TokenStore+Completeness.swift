@@ -78,11 +78,12 @@ extension TokenStore {
       FROM devices WHERE (token, app, environment) > (?1, ?2, ?3) AND generation <> ?4
         \(end == nil ? "" : "AND (token, app, environment) <= (?5, ?6, ?7)")
       """
-    // Counted first: DELETE … RETURNING of SQLite 3.40.1 returns values of other rows where a table has no rowid.
+    // Counted first: DELETE … RETURNING of SQLite 3.40.1 returns values of other rows where a table has no rowid. A mark
+    // without recorded_at is that of a removal (`DeviceState.Mark.saidAt`).
     let count = try database.prepare(
       """
       SELECT CASE
-        WHEN invalid_since IS NOT NULL AND (registered_at IS NULL OR registered_at < alive_from)
+        WHEN recorded_at IS NOT NULL AND (registered_at IS NULL OR registered_at < alive_from)
           THEN 'invalid'
         WHEN registered_at IS NOT NULL THEN 'registered' ELSE 'removed' END, count(*)
       \(old) GROUP BY 1

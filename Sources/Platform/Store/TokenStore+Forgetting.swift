@@ -15,17 +15,10 @@ extension TokenStore {
   ///
   /// - Parameter now: milliseconds since the epoch.
   public func forget(_ device: DeviceKey, at now: Int64) throws(StoreError) {
-    let suspicion = try database.prepare(
-      "DELETE FROM suspicions WHERE token = ?1 AND app = ?2 AND environment = ?3")
-    suspicion.bind(device)
-    try suspicion.run()
+    suspicions.forget.bind(device)
+    try suspicions.forget.run()
     guard try receiptKeeping() != nil else { return }
-    let note = try database.prepare(
-      """
-      INSERT INTO forgotten_devices VALUES (?1, ?2, ?3)
-      ON CONFLICT (token, app) DO UPDATE SET forgotten_at = excluded.forgotten_at
-      """)
-    try note.bindAll(device.token, device.app, now).run()
+    try receipts.forget.bindAll(device.token, device.app, now).run()
   }
 
   /// The time at which the first of the devices was forgotten whose receipts are still to be removed; nil if there are none.

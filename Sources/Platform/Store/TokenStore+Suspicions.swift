@@ -25,20 +25,20 @@ extension TokenStore {
     return try suspicions.repeated.bindAll(from: 4, limit).suspicions()
   }
 
-  /// The number of devices of an app that were called bad after a time, counted up to `limit`.
+  /// The number of devices of an app that were called bad after a time and until another, counted up to `limit`.
   public func suspectCount(
-    _ app: String, _ environment: Environment, after time: Int64, limit: Int
+    _ app: String, _ environment: Environment, after time: Int64, until: Int64, limit: Int
   ) throws(StoreError) -> Int {
-    let count = suspicions.count.bindAll(app, environment.description, time, limit)
+    let count = suspicions.count.bindAll(app, environment.description, time, until, limit)
     return Int(try count.firstInteger() ?? 0)
   }
 
-  /// The reason that most answers after a time had, and how many of their devices are registered for the other
-  /// environment.
+  /// The reason that most answers after a time and until another had, and how many of their devices are registered for
+  /// the other environment.
   public func suspectSummary(
-    _ app: String, _ environment: Environment, after time: Int64
+    _ app: String, _ environment: Environment, after time: Int64, until: Int64
   ) throws(StoreError) -> (reason: String, foreign: Int) {
-    let summary = suspicions.summary.bindAll(app, environment.description, time)
+    let summary = suspicions.summary.bindAll(app, environment.description, time, until)
     let found = try summary.first { (reason: $0.text(0), foreign: Int($0.integer(1) ?? 0)) }
     return found ?? (reason: "", foreign: 0)
   }
@@ -63,6 +63,7 @@ extension TokenStore {
 struct SuspicionStatements {
   let select: Statement
   let upsert: Statement
+  let forget: Statement
   let repeated: Statement
   let count: Statement
   let summary: Statement
@@ -80,6 +81,8 @@ struct SuspicionStatements {
         last_at = excluded.last_at, last_sent_at = excluded.last_sent_at, count = excluded.count,
         reason = excluded.reason, held = excluded.held
       """)
+    forget = try database.prepare(
+      "DELETE FROM suspicions WHERE token = ?1 AND app = ?2 AND environment = ?3")
     repeated = try database.prepare(
       """
       SELECT token, app, environment, first_at, last_at, last_sent_at, count, reason, held FROM suspicions
@@ -89,15 +92,16 @@ struct SuspicionStatements {
     count = try database.prepare(
       """
       SELECT count(*) FROM (SELECT 1 FROM suspicions
-        WHERE app = ?1 AND environment = ?2 AND last_at > ?3 LIMIT ?4) AS found
+        WHERE app = ?1 AND environment = ?2 AND last_at > ?3 AND last_at <= ?4 LIMIT ?5) AS found
       """)
     summary = try database.prepare(
       """
-      SELECT (SELECT reason FROM suspicions WHERE app = ?1 AND environment = ?2 AND last_at > ?3
+      SELECT (SELECT reason FROM suspicions
+          WHERE app = ?1 AND environment = ?2 AND last_at > ?3 AND last_at <= ?4
           GROUP BY reason ORDER BY count(*) DESC LIMIT 1),
         (SELECT count(*) FROM suspicions AS s JOIN devices AS d ON d.token = s.token
           AND d.app = s.app AND d.environment != s.environment AND d.registered_at IS NOT NULL
-          WHERE s.app = ?1 AND s.environment = ?2 AND s.last_at > ?3)
+          WHERE s.app = ?1 AND s.environment = ?2 AND s.last_at > ?3 AND s.last_at <= ?4)
       """)
   }
 }

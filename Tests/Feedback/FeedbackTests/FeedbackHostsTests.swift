@@ -109,6 +109,38 @@ import Testing
     #expect(judged("kept") == judged("feedback"))
   }
 
+  /// One of them owns the partition of the tombstone. What the other has heard of the device is in its database alone.
+  @Test func `each process forgets what its own database has of an erased device`() throws {
+    let fixture = try Fixture(counts: ["devices": 1])
+    let (device, now) = (Fixture.device(1), WallClock.milliseconds())
+    let stores = try [fixture.database, fixture.folder.file("other.db")].map { path in
+      let store = try TokenStore(path, now: now, busyTimeout: 10_000)
+      try store.put(
+        device,
+        Suspicion(
+          firstAt: now, lastAt: now, lastSentAt: now, count: 1, reason: "BadDeviceToken"))
+      try store.set(ReceiptKeeping(since: now, retention: 86_400_000))
+      try store.transaction { () throws(StoreError) in
+        try store.keep([
+          KeptReceipt(
+            place: .init(partition: 0, offset: 0, line: 1), at: now, app: device.app,
+            requestID: "r", apnsID: nil, receipt: #"{"token":"\#(device.token)"}"#)
+        ])
+      }
+      return store
+    }
+    let services = [
+      try fixture.start(), try fixture.start(database: fixture.folder.file("other.db")),
+    ]
+    defer { for service in services { service.stop() } }
+    try fixture.produce(fixture.names.devices, [(device.bytes, nil)])
+    for store in stores {
+      try expectEventually {
+        try store.suspicion(device) == nil && store.firstForgotten() != nil
+      }
+    }
+  }
+
   @Test func `a lost disk ends in the rows that were on it`() throws {
     let fixture = try Fixture()
     let first = try fixture.start()

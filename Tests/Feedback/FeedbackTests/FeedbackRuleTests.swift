@@ -221,6 +221,34 @@ import Waiting
     #expect(fields.contains("another app"))
   }
 
+  @Test func `apps that Unicode takes for one have waves of their own`() throws {
+    let invalidator = try invalidator("unicode.db", limit: 10)
+    func answer(_ number: Int, _ app: String) -> FeedbackRecord {
+      let device = DeviceKey(
+        token: Fixture.device(number).token, app: app, environment: .production)
+      return Fixture.feedback(
+        device, status: 400, reason: "BadDeviceToken", timestamp: nil, sentAt: 5)
+    }
+    let (one, other) = ("caf\u{E9}", "cafe\u{301}")
+    let answers = [answer(1, one)] + (2...12).map { answer($0, other) }
+    let alarms = try judge(invalidator, answers).alarms
+    #expect(alarms.map { $0.origin.app.exact } == [other.exact])
+  }
+
+  /// Of a backlog the partitions are read at different speeds.
+  @Test func `bad tokens of later days make no wave of an earlier hour`() throws {
+    let invalidator = try invalidator("backlog.db", limit: 10)
+    for number in 1...20 {
+      let time = 5 * Self.day + Int64(number) * 3_600_000
+      #expect(try judge(invalidator, [bad(number, at: time)]).alarms.isEmpty)
+    }
+    #expect(try judge(invalidator, [bad(30, at: Self.day)]).alarms.isEmpty)
+    let later = (40..<46).map { bad($0, at: 3 * Self.day + 1_000) }
+    #expect(try judge(invalidator, later).alarms.isEmpty)
+    let earlier = (50..<56).map { bad($0, at: 3 * Self.day) }
+    #expect(try judge(invalidator, earlier).alarms.count == 1)
+  }
+
   // MARK: Tokens that are called invalid
 
   private func invalid(_ number: Int, at time: Int64) -> FeedbackRecord {
@@ -363,6 +391,36 @@ import Waiting
       try mark.value.withUnsafeBytes { try invalidator.apply(names.invalidTokens, key, $0) }
     }
     #expect(try invalidator.store.device(long) == DeviceState())
+  }
+
+  /// It erases nothing, because no device has that key.
+  @Test func `a tombstone for a token in upper case becomes a dead letter`() {
+    let reader = JobReader(names)
+    func content(_ key: String) -> Job.Content {
+      Array(key.utf8).withUnsafeBytes {
+        reader.content(
+          names.devices, key: $0, value: UnsafeRawBufferPointer(start: nil, count: 0),
+          timestamp: -1, now: 1_795_000_000_000)
+      }
+    }
+    guard case .deadLetter(let letter) = content("00FF:com.example.app:production") else {
+      Issue.record("no dead letter")
+      return
+    }
+    #expect(letter.reason == .invalidDevice && letter.value == nil)
+    #expect(letter.detail.contains("lower case"))
+    // What else is deleted from the topic may have any key.
+    for key in ["", "no key", "no token:com.example.app:production"] {
+      guard case .forgotten = content(key) else {
+        Issue.record("\(key)")
+        continue
+      }
+    }
+    guard case .forgotten(let device?) = content("00ff:com.example.app:sandbox") else {
+      Issue.record("not erased")
+      return
+    }
+    #expect(device.token == "00ff")
   }
 
   /// A batch that is packed may have it, and a record that no topic takes would end the process at each start.

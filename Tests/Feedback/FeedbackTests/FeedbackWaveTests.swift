@@ -150,6 +150,25 @@ import Testing
     #expect(outcome.alarms.count == 1 && outcome.publications.isEmpty)
   }
 
+  /// Of a backlog the partitions are read at different speeds.
+  @Test func `answers from before the newest wave go on with the wave of their time`() throws {
+    let invalidator = try invalidator(.sqlite, limit: 10)
+    let (early, late) = (Self.first, Self.first + 2 * Self.day)
+    try register(invalidator, 1...45, at: early - Self.day)
+    #expect(try turn(invalidator, invalid(1...15, at: late), now: late).alarms.count == 1)
+    #expect(try turn(invalidator, invalid(16...30, at: early), now: late).alarms.count == 1)
+    let app = Fixture.device(1).app
+    let waves = try invalidator.store.waves(app, .production)
+    #expect(
+      try invalidator.store.decide(
+        app, .production, from: waves.first?.from, .init(.released, at: late), by: "ann") == 1)
+    // What continues a released wave counts.
+    let outcome = try turn(invalidator, invalid(31...45, at: early + 60_000), now: late)
+    #expect(outcome.alarms.isEmpty)
+    #expect(try invalidator.store.waves(app, .production).map(\.from) == waves.map(\.from))
+    #expect(try deadCount(invalidator, 16...45) == 30 && deadCount(invalidator, 1...15) == 0)
+  }
+
   @Test func `a wave that goes on in small batches is one wave`() throws {
     let invalidator = try invalidator(.sqlite)
     var alarms = 0

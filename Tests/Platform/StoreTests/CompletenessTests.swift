@@ -81,6 +81,26 @@ func device(_ number: Int) -> DeviceKey {
     #expect(try store.state() == .complete(generation: 2) && !store.hasOldRows())
   }
 
+  /// A removal has a mark on the topic, too, which is none of APNs.
+  @Test(arguments: DatabaseKind.allCases)
+  func `rows with the mark of a removal leave the count that they were in`(kind: DatabaseKind)
+    throws
+  {
+    let store = try TokenStore(try kind.location(in: folder), now: 1)
+    let removal = DeviceState.Mark(removedAt: 6)
+    try store.transaction { () throws(StoreError) in
+      var rows = try store.rows(of: (0..<3).map(device))
+      rows[device(0)] = DeviceState(presence: .removed(at: 6), mark: removal)
+      rows[device(1)] = DeviceState(presence: .registered(at: 5), mark: removal)
+      rows[device(2)] = DeviceState(presence: .registered(at: 5), mark: mark)
+      try store.write(rows)
+    }
+    #expect(try store.deviceCounts() == DeviceCounts(registered: 1, removed: 1, invalid: 1))
+    try store.startOver(at: 90)
+    #expect(try store.removeOldRows(after: nil, limit: 10).removed == 3)
+    #expect(try store.deviceCounts() == DeviceCounts())
+  }
+
   @Test(arguments: DatabaseKind.allCases)
   func `nothing is looked up before all is there, and not while it is read anew`(
     kind: DatabaseKind

@@ -51,7 +51,7 @@ public struct BadTokenWave: Equatable, Sendable {
   ///   - devices: the devices reported bad in the span before `time`.
   ///   - limit: the number that is normal.
   ///   - span: the span in milliseconds.
-  ///   - newest: the newest wave of the app and environment.
+  ///   - newest: the newest wave of the app and environment that covers `time`, or that began before.
   /// - Returns: the wave that continues or begins; nil when the rate is normal.
   public static func after(
     devices: Int, limit: Int, at time: Int64, within span: Int64 = window, newest: BadTokenWave?

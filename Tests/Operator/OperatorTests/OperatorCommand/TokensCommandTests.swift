@@ -104,6 +104,14 @@ import Testing
     #expect(result.text.contains("nothing was produced"))
   }
 
+  @Test(arguments: ["", "\r\n"])
+  func `a byte order mark at the beginning of a file is nobody's mistake`(end: String) throws {
+    for line in [token, #"{"token":"\#(token)"}"#] {
+      let result = try run("\u{FEFF}\(end)\(line)\r\n", flags: ["--app", "a.b"])
+      #expect(result.devices == 1 && result.problems == 0, "\(line)")
+    }
+  }
+
   @Test(arguments: [
     "id,identifier,device_type", "[{\"deviceToken\":\"ab\"}]", "-- PostgreSQL database dump",
   ])

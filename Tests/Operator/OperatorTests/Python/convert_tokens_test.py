@@ -269,6 +269,17 @@ class ConverterTest(unittest.TestCase):
         self.assertEqual(lines, [{"token": "abcd", "tags": ["a" * 200, "c"]}])
         self.assertTrue(errors[0].endswith("left out, as more than 256 bytes: 1 app_version, 1 tags"))
 
+    def test_what_no_program_writes_is_one_problem(self):
+        """Of Python's own errors none ends the conversion."""
+        text = f"identifier,notification_types\nab,{'9' * 5_000}\ncd,1\n"
+        status, lines, errors = self.run_script("onesignal", data=text.encode())
+        self.assertEqual((status, lines), (1, [{"token": "cd"}]), errors)
+        self.assertEqual(errors[0], "line 2: notification_types: is not a number")
+        text = "COPY devices () FROM stdin;\n\\.\nINSERT INTO devices ( ) VALUES ();\n"
+        text += "INSERT INTO devices (token, ) VALUES ('ab', 1);\nINSERT INTO devices (token) VALUES ('cd');\n"
+        status, lines, errors = self.run_script("rpush", data=text.encode())
+        self.assertEqual((status, [line["token"] for line in lines]), (1, ["ab", "cd"]), errors)
+
     def test_many_blanks_take_no_time_of_their_square(self):
         table, blanks = b"CREATE TABLE devices (\n  token text\n);\n", b" " * (2 << 20)
         last = b"INSERT INTO devices VALUES ('abcd');\n"
