@@ -172,7 +172,8 @@ final class SenderControl {
     }
     try planner.begin(plan)
     counters.set(.partitionsAssigned, assignment.partitions.count)
-    coverage.note(assignment.partitions, context.log)
+    coverage.note(
+      assignment.partitions, of: context.group.partitionCount(of:), context.log)
   }
 
   /// Has the loops drain; or gives them less time than they were told.

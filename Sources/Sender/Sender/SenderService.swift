@@ -91,8 +91,7 @@ public enum SenderService: Service {
     return try SenderControl(
       settings, context, kafka: kafka, topics: names, tokens: tokens, controls: controls,
       devices: devices, requests: requests, inbox: inbox, loops: loops,
-      coverage: CoverageWarning(
-        loops: settings.loops, names, cluster.partitions.filter { subscribed.contains($0.key) }))
+      coverage: CoverageWarning(loops: settings.loops, names))
   }
 
   private static func warnAboutRoots(
