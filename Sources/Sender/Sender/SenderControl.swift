@@ -15,7 +15,7 @@ import Telemetry
 final class SenderControl {
   /// What a rebalance waits for answers at most: the whole group stands still meanwhile. An answer that takes
   /// longer is reported when it comes, and its record is sent again.
-  private static let rebalanceDrainMilliseconds: Int64 = 1_500
+  static let rebalanceDrainMilliseconds: Int64 = 1_500
   private static let turnMilliseconds: Int32 = 100
 
   private let settings: SenderSettings
