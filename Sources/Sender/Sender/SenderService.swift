@@ -86,6 +86,10 @@ public enum SenderService: Service {
     let tokens = try FollowedTopic(names.providerTokens, cluster, wakeup: inbox.wakeup)
     let requests = try TokenRequests(kafka, names, context, wakeup: inbox.wakeup)
     let controls = try FollowedTopic(names.controls, cluster, wakeup: inbox.wakeup)
+    if !controls.exists {
+      context.log(
+        SenderLog.noControlsTopic, ["topic": names.controls, "remedy": "martlet topics create"])
+    }
     let devices = try FollowedTopic(
       names.invalidTokens, cluster, wakeup: inbox.wakeup, since: DeviceFeed.past)
     return try SenderControl(
