@@ -169,7 +169,7 @@ enum CampaignsAPI {
   ) throws(Problem) -> APIAction {
     let controls = request.api.controls
     guard controls.topic.exists else {
-      throw .unavailable("this cluster has no topic of controls; martlet topics create creates it")
+      throw .unavailable(ControlsView.missing)
     }
     let isCancelled =
       campaign.progress.state == .cancelled || controls.control(of: campaign).cancelledBy != nil

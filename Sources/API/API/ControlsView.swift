@@ -16,6 +16,11 @@ final class ControlsView {
   /// The most campaigns whose controls are kept. Others are reported as if they had none.
   private static let mostCampaigns = 10_000
 
+  /// The answer where the cluster had no such topic at the start.
+  static let missing =
+    "this cluster had no topic of controls when martlet-api started; martlet topics create creates it, and martlet-api"
+    + " follows it from its next start"
+
   let topic: FollowedTopic
   private(set) var paces: [PaceSubject: Pace] = [:]
   private var campaigns: [CampaignKey: (control: CampaignControl, at: Int64)] = [:]

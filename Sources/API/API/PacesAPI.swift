@@ -92,7 +92,7 @@ enum PacesAPI {
 
   private static func demandTopic(_ request: APIRequest) throws(Problem) {
     guard request.api.controls.topic.exists else {
-      throw .unavailable("this cluster has no topic of paces; martlet topics create creates it")
+      throw .unavailable(ControlsView.missing)
     }
   }
 

@@ -187,7 +187,7 @@ final class FeedbackWorker {
       return member.ended(source, at: record.offset)
     }
     if let error = record.error {
-      return context.log(FeedbackLog.recordsNotRead, ["error": "\(error)"])
+      return context.report(error, as: FeedbackLog.recordsNotRead)
     }
     if isAnswer { machine.reads(source.partition) }
     let admission = member.admit(source, record)

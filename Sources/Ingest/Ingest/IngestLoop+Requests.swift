@@ -32,7 +32,7 @@ extension IngestLoop {
       return member.ended(member.source(record), at: record.offset)
     }
     if let error = record.error {
-      return context.log(IngestLog.kafkaError, ["error": "\(error)"])
+      return context.report(error, as: IngestLog.kafkaError)
     }
     let source = member.source(record)
     let admission = member.admit(source, record)

@@ -235,6 +235,7 @@ public struct KafkaConfiguration: Sendable {
     "enable.idempotence": "the order and uniqueness of produced records rest on it",
     "enable.gapless.guarantee": "it turns one refused record into the end of the producer",
     "delivery.report.only.error": "no record would ever count as written",
+    "transactional.id": "librdkafka then takes no record outside of a transaction",
     "partitioner":
       "what follows a record with its key, such as a cancellation, has to reach its partition",
   ]

@@ -72,7 +72,9 @@ public final class KafkaProducer {
     self.configuration = configuration
     self.wakeup = wakeup
     let native = try configuration.makeNative(.producer)
-    limitRecords = native.integer("queue.buffering.max.messages") ?? 100_000
+    let mostRecords = native.integer("queue.buffering.max.messages") ?? 100_000
+    // librdkafka: 0 disables this limit.
+    limitRecords = mostRecords == 0 ? .max : mostRecords
     limitBytes = (native.integer("queue.buffering.max.kbytes") ?? 1 << 20) << 10
     client = try Self.connect(native, wakeup)
   }

@@ -3,7 +3,7 @@ import EventLoop
 public import Kafka
 public import Settings
 import Synchronization
-import Telemetry
+public import Telemetry
 
 /// The harness's services for a running service. Any thread may use it.
 public struct ServiceContext: Sendable {
@@ -66,6 +66,13 @@ public struct ServiceContext: Sendable {
   public let rights: RightsBoard
   let systemd: SystemdNotifier
 
+  /// Logs an error of a partition that is read, unless one of its kind was logged a moment ago.
+  public func report(_ error: KafkaError, as event: some LogTable) {
+    let now = MonotonicClock.milliseconds()
+    guard let more = shared.readErrors.admit(error, now: now) else { return }
+    log(event, ["error": "\(error)", "left_out": more > 0 ? "\(more)" : ""])
+  }
+
   /// Stops the service, which then ends with this failure: for threads beside its own.
   public func fail(_ failure: ServiceFailure) {
     shared.failure.withLock { $0 = $0 ?? failure }
@@ -90,6 +97,7 @@ public struct ServiceContext: Sendable {
   private final class Shared: Sendable {
     let isReady = Atomic(false)
     let failure = Mutex<ServiceFailure?>(nil)
+    let readErrors = ReadErrors()
     /// The places of the deadly records that were met: no more than the notes have.
     let deadly = Mutex<Set<String>>([])
   }

@@ -31,7 +31,7 @@ extension SchedulerWorker {
       return batch.move(source.partition, to: record.offset)
     }
     if let error = record.error {
-      return context.log(SchedulerLog.recordsNotRead, ["error": "\(error)"])
+      return context.report(error, as: SchedulerLog.recordsNotRead)
     }
     batch.move(source.partition, to: record.offset + 1)
     let admission = member.admit(source, record)

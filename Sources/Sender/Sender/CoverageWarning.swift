@@ -8,19 +8,27 @@ import ServiceKit
 /// given: once for each number of senders that it learns of.
 struct CoverageWarning {
   private let loops: Int
-  /// Partitions of each topic that the senders read, when this one started.
-  private let partitions: [String: Int]
+  /// The topics that the senders read, and those of lanes among them.
+  private let topics: [String]
   private let lanes: [String]
   private var reported: Int?
 
-  init(loops: Int, _ names: TopicNames, _ partitions: [String: Int]) {
+  init(loops: Int, _ names: TopicNames) {
     self.loops = loops
-    self.partitions = partitions
+    topics = SenderControl.subscribed(names)
     lanes = names.notifications
   }
 
   /// What is to be said of an assignment; empty if it was said before.
-  mutating func findings(_ assigned: [TopicPartition]) -> [Finding] {
+  ///
+  /// - Parameter known: the number of a topic's partitions when the cluster was last looked at.
+  mutating func findings(_ assigned: [TopicPartition], of known: (String) -> Int) -> [Finding] {
+    var partitions: [String: Int] = [:]
+    for topic in topics { partitions[topic] = known(topic) }
+    // Partitions that were added may be assigned before that is seen.
+    for one in assigned {
+      partitions[one.topic] = max(partitions[one.topic] ?? 0, Int(one.partition) + 1)
+    }
     let coverage = LoopCoverage(
       loops: loops, assigned: assigned.count, of: partitions.values.reduce(0, +))
     guard reported != coverage.senders else { return [] }
@@ -31,8 +39,10 @@ struct CoverageWarning {
   }
 
   /// Logs it.
-  mutating func note(_ assigned: [TopicPartition], _ log: Logger) {
-    for finding in findings(assigned) {
+  mutating func note(
+    _ assigned: [TopicPartition], of known: (String) -> Int, _ log: Logger
+  ) {
+    for finding in findings(assigned, of: known) {
       log(
         SenderLog.fewPartitions,
         ["topic": finding.place, "detail": finding.message, "remedy": finding.remedy])

@@ -15,7 +15,7 @@ import Telemetry
 final class SenderControl {
   /// What a rebalance waits for answers at most: the whole group stands still meanwhile. An answer that takes
   /// longer is reported when it comes, and its record is sent again.
-  private static let rebalanceDrainMilliseconds: Int64 = 1_500
+  static let rebalanceDrainMilliseconds: Int64 = 1_500
   private static let turnMilliseconds: Int32 = 100
 
   private let settings: SenderSettings
@@ -172,7 +172,8 @@ final class SenderControl {
     }
     try planner.begin(plan)
     counters.set(.partitionsAssigned, assignment.partitions.count)
-    coverage.note(assignment.partitions, context.log)
+    coverage.note(
+      assignment.partitions, of: context.group.partitionCount(of:), context.log)
   }
 
   /// Has the loops drain; or gives them less time than they were told.

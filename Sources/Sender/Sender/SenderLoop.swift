@@ -238,8 +238,7 @@ final class SenderLoop {
 
   private func receive(_ record: KafkaRecord, from partition: Int) {
     if record.errorCode != 0, let error = record.error {
-      return context.log(
-        SenderLog.kafkaError, ["partition": "\(queues.name(partition))", "error": "\(error)"])
+      return context.report(error, as: SenderLog.kafkaError)
     }
     if record.value.first == FreedID.mark, let freed = FreedID(record.value) {
       return dispatcher.free(freed.dedupKey, at: record.offset, from: partition)

@@ -86,13 +86,16 @@ public enum SenderService: Service {
     let tokens = try FollowedTopic(names.providerTokens, cluster, wakeup: inbox.wakeup)
     let requests = try TokenRequests(kafka, names, context, wakeup: inbox.wakeup)
     let controls = try FollowedTopic(names.controls, cluster, wakeup: inbox.wakeup)
+    if !controls.exists {
+      context.log(
+        SenderLog.noControlsTopic, ["topic": names.controls, "remedy": "martlet topics create"])
+    }
     let devices = try FollowedTopic(
       names.invalidTokens, cluster, wakeup: inbox.wakeup, since: DeviceFeed.past)
     return try SenderControl(
       settings, context, kafka: kafka, topics: names, tokens: tokens, controls: controls,
       devices: devices, requests: requests, inbox: inbox, loops: loops,
-      coverage: CoverageWarning(
-        loops: settings.loops, names, cluster.partitions.filter { subscribed.contains($0.key) }))
+      coverage: CoverageWarning(loops: settings.loops, names))
   }
 
   private static func warnAboutRoots(

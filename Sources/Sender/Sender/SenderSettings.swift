@@ -142,7 +142,8 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   @Declared(
     .duration(
       "drain-timeout", default: "10s", in: 0...600_000,
-      "How long a stop waits for answers to requests in flight; a rebalance waits at most 3s.")
+      "How long a stop waits for answers to requests in flight; a rebalance waits at most"
+        + " \(SenderControl.rebalanceDrainMilliseconds)ms.")
   ) public var drainTimeoutMilliseconds: Int64
 
   @Declared(

@@ -28,6 +28,8 @@ public enum SenderLog: String, LogTable {
   case connectionNotOpened = "cannot open a connection"
   case offsetMapInvalid = "commit metadata is not a valid offset map; ignored"
   case pausesNotRead = "cannot read pauses; continuing without them"
+  case noControlsTopic =
+    "no topic of pauses and paces; none has an effect until it is created and this process restarted"
   case pace
   case paceInvalid = "invalid control record of a pace; ignored"
   case paceNotKept = "a pace cannot be kept"
@@ -72,10 +74,10 @@ public enum SenderLog: String, LogTable {
       .pausesNotRead, .tokenUnreadable, .tokenFromFuture, .noToken, .loopNotStarted:
       .error
     case .connectionSilent, .addressRefuses, .certificateExpires, .teamChanged, .windowsLate,
-      .fewPartitions, .proxyUnresolved, .gatewayUnresolved, .offsetMapInvalid, .paceInvalid,
-      .paceNotKept, .campaignsHeld, .targetUnknown, .pauseInvalid, .laneUnknown, .tokenInvalid,
-      .tokenRemovedByStranger, .tokenRemoved, .kafkaError, .connectionLost, .notConnected,
-      .fewOpenFiles, .appleRootMissing, .partitionNotDelivered:
+      .fewPartitions, .proxyUnresolved, .gatewayUnresolved, .offsetMapInvalid, .noControlsTopic,
+      .paceInvalid, .paceNotKept, .campaignsHeld, .targetUnknown, .pauseInvalid, .laneUnknown,
+      .tokenInvalid, .tokenRemovedByStranger, .tokenRemoved, .kafkaError, .connectionLost,
+      .notConnected, .fewOpenFiles, .appleRootMissing, .partitionNotDelivered:
       .warning
     case .credentialDrains, .certificatesReloaded, .pace, .cancelled, .paused, .resumed,
       .tokenKeyReloaded, .credentialWithdrawn, .everyTokenValid, .goAway, .connectionCutIdle,

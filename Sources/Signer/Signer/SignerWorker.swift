@@ -211,7 +211,7 @@ final class SignerWorker {
   private func read(_ record: KafkaRecord) {
     let source = member.source(record)
     if record.isEndOfPartition { return member.ended(source, at: record.offset) }
-    if let error = record.error { return log(SignerLog.recordsNotRead, ["error": "\(error)"]) }
+    if let error = record.error { return context.report(error, as: SignerLog.recordsNotRead) }
     switch member.admit(source, record) {
     case .known: return
     case .new: receiveRequest(record.value)

@@ -140,7 +140,7 @@ final class EndpointWorker {
     let source = member.source(record)
     if record.isEndOfPartition { return member.ended(source, at: record.offset) }
     if let error = record.error {
-      return context.log(WebhooksLog.recordsNotRead, ["error": "\(error)"])
+      return context.report(error, as: WebhooksLog.recordsNotRead)
     }
     switch member.admit(source, record) {
     case .known: return

@@ -13,6 +13,7 @@ import Testing
     ("metadata.broker.list", "kafka:9092", "metadata.broker.list cannot be set"),
     ("partitioner", "consistent_random", "partitioner cannot be set"),
     ("delivery.report.only.error", "true", "delivery.report.only.error cannot be set"),
+    ("transactional.id", "sender-1", "transactional.id cannot be set"),
   ])
   func `an unknown property, a bad value and what the promises rest on are refused by name`(
     name: String, value: String, words: String

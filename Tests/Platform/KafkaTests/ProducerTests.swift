@@ -184,6 +184,19 @@ import Testing
     }
   }
 
+  @Test func `a queue without a limit of records has room`() throws {
+    var configuration = KafkaConfiguration(bootstrap: "127.0.0.1:1", clientID: "test")
+    configuration.producer = [("queue.buffering.max.messages", "0")]
+    let producer = try KafkaProducer(configuration)
+    #expect(!producer.isFull)
+    let topic = try producer.topic(known: "things")
+    guard case .queued = produceOne(1, producer, topic) else {
+      return #expect(Bool(false), "a producer with room refused a record")
+    }
+    #expect(!producer.isFull)
+    #expect(producer.abandon() == 1)
+  }
+
   @Test func `an outage of the broker is waited out`() throws {
     let (fixture, producer, topic) = try KafkaFixture.producing("things", 1, embedded: true)
     try fixture.produce(producer, topic, key: nil, value: "before")

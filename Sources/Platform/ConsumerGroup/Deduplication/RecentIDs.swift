@@ -23,6 +23,8 @@ public struct RecentIDs: Sendable {
   private var own = 0
   /// The ids that were read again after the first id was processed here.
   var inherited: DedupWindow?
+  /// Ids that were freed while others were still being read again: what is read later may have them.
+  private var freed: Set<NotificationID> = []
 
   /// - Parameter capacity: the number of ids to remember, 0 (none) … 2³⁰. Memory is allocated with the first id.
   public init(capacity: Int) {
@@ -33,9 +35,14 @@ public struct RecentIDs: Sendable {
   public var memoryBytes: Int { (taken?.memoryBytes ?? 0) + (inherited?.memoryBytes ?? 0) }
 
   /// Adds a window that was read again; it replaces the one read before.
-  public mutating func inherit(_ window: DedupWindow) {
+  ///
+  /// - Parameter isWhole: whether no other follows.
+  public mutating func inherit(_ window: DedupWindow, isWhole: Bool = true) {
     guard capacity > 0 else { return }
+    var window = window
+    for id in freed { window.free(id) }
     inherited = window
+    if isWhole { freed = [] }
   }
 
   /// Removes an id whose record was given up unsent and comes again.
@@ -44,9 +51,12 @@ public struct RecentIDs: Sendable {
   }
 
   /// Frees an id whose notification ended without being accepted.
-  public mutating func free(_ id: NotificationID) {
+  ///
+  /// - Parameter isReading: whether a window is still being read again.
+  public mutating func free(_ id: NotificationID, isReading: Bool = false) {
     taken?.free(id)
     inherited?.free(id)
+    if isReading, freed.count < capacity { freed.insert(id) }
   }
 
   /// All ids as one window, for the partition's next assignment; nil if there are none.

@@ -33,6 +33,8 @@ struct Devices: Sendable {
   ///   - written: its timestamp, which somebody chose; −1 for none.
   ///   - wall: milliseconds since the epoch.
   mutating func noteRecord(written: Int64, wall: Int64) {
+    // What is in another unit tells no time.
+    guard written >= OutsideTime.firstRecordTime else { return }
     newestRecord = max(newestRecord, min(written, wall))
   }
 

@@ -260,12 +260,12 @@ public struct PartitionState: Sendable {
   }
 
   /// What an id was taken for has ended without being accepted.
-  mutating func free(_ id: NotificationID) { recent.free(id) }
+  mutating func free(_ id: NotificationID) { recent.free(id, isReading: !isWindowWhole) }
 
   /// The ids of what the owner before took have been read again: the newest, or all that a window holds. Late
   /// ones count from now on.
   mutating func inherit(_ window: DedupWindow, isWhole: Bool) {
-    recent.inherit(window)
+    recent.inherit(window, isWhole: isWhole)
     states.merge(window.states)
     guard isWhole else { return }
     windowDeadline = nil

@@ -218,6 +218,26 @@ import Testing
       [.send(slot: other, Self.first), .send(slot: last, Self.first)], of: &dispatcher)
   }
 
+  @Test(arguments: [wall / 1_000, 0, -1])
+  func `records whose timestamps are no time in milliseconds say nothing of the clock`(
+    written: Int64
+  ) {
+    var dispatcher = connected()
+    let slot = take(facts(1), 0, &dispatcher, written: written)
+    connect(&dispatcher)
+    dispatcher.dispatch()
+    _ = actions(&dispatcher)
+    let answer = GatewayResponse(status: 410, reason: .unregistered, timestamp: Self.wall)
+    dispatcher.refused(slot, answer, retryAfter: 0)
+    _ = actions(&dispatcher)
+    var queued = facts(2)
+    (queued.device, queued.created) = (1, Self.wall - 60_000)
+    let old = take(queued, 1, &dispatcher, written: written)
+    expect(
+      [.receipt(slot: old, .suppressed, .recentlyInvalid, nil, ending(old, dispatcher))],
+      of: &dispatcher)
+  }
+
   @Test(
     arguments: [
       (.seconds5, .minute1), (.minute1, .minutes15), (.minutes15, .minutes15),

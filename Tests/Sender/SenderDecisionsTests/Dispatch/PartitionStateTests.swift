@@ -23,6 +23,24 @@ import Testing
     }
   }
 
+  /// The partition has gone on without its window, and a record has freed an id that the window has.
+  @Test func `a window that comes late does not take a freed id back`() {
+    var partition = PartitionState(
+      GrantedPartition(
+        topicKind: .lane(.bulk), resume: ResumePoint(next: 5), windowDeadline: 100),
+      bounds: PartitionBounds(), window: 10)
+    let freed = NotificationID(high: 0, low: 1)
+    let delivered = NotificationID(high: 0, low: 2)
+    _ = partition.report(as: 0, now: 100)
+    #expect(partition.admit(5) == .new)
+    partition.free(freed)
+    var window = DedupWindow(capacity: 10)
+    for id in [freed, delivered] { _ = window.insert(id) }
+    partition.inherit(window, isWhole: true)
+    #expect(partition.take(delivered, payload: 0) == .repeated)
+    #expect(partition.take(freed, payload: 0) == .first)
+  }
+
   /// The log may be the same one, read again from its first record.
   @Test func `records from below the start of reading are not worked on`() {
     var partition = PartitionState(

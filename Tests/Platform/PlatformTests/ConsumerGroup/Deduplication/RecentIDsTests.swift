@@ -129,6 +129,21 @@ import Waiting
     merged = nil
   }
 
+  @Test func `what was freed before its window came is free in that`() {
+    var recent = RecentIDs(capacity: 8)
+    #expect(recent.take(id(9), payload: 0) == .first)
+    recent.free(id(2), isReading: true)
+    recent.free(id(9), isReading: true)
+    #expect(recent.take(id(9), payload: 0) == .first)
+    for isWhole in [false, true] {
+      recent.inherit(window(1...3, capacity: 8), isWhole: isWhole)
+      #expect(recent.take(id(1), payload: 0) == .repeated)
+    }
+    #expect(recent.take(id(2), payload: 0) == .first)
+    #expect(recent.take(id(2), payload: 0) == .repeated)
+    #expect(recent.take(id(9), payload: 0) == .repeated, "taken again since it was freed")
+  }
+
   @Test func `what is free again is first, whoever took it`() {
     var recent = RecentIDs(capacity: 8)
     recent.inherit(window(1...3, capacity: 8))
