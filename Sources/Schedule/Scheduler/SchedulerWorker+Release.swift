@@ -155,6 +155,7 @@ extension SchedulerWorker {
         counters.add(.released)
         machine.released(slot)
       case .tombstone(let slot, round): machine.ended(slot)
+      case .buried(let slot, round): _ = end(slot)
       case .activity(let slot, round, let request, let json):
         _ = json.withUnsafeBytes { release(slot, machine.entry(slot).key, request, $0) }
       case .restored(let source, let epoch, let offset):
@@ -164,7 +165,7 @@ extension SchedulerWorker {
         if epoch == member.epoch { owed.repairs.append(repair) }
       case .again(let partition, let key, let round):
         wroteAgain(key, of: partition, to: answer.partition, round: round)
-      case .request, .tombstone, .activity, .late: break
+      case .request, .tombstone, .buried, .activity, .late: break
       }
     }
   }

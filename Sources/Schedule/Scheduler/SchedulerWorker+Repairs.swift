@@ -46,7 +46,8 @@ extension SchedulerWorker {
     return true
   }
 
-  /// Ends a request that cannot be processed: it becomes a dead letter, and its tombstone follows.
+  /// Ends a request that cannot be processed: it becomes a dead letter, and its tombstone follows when Kafka has that. What
+  /// is too large for one topic may be too large for the letters, too.
   ///
   /// - Parameter size: why its topic does not take it; nil if it has crashed the process.
   /// - Returns: false when the producer's queue is full.
@@ -58,7 +59,8 @@ extension SchedulerWorker {
     let place = TopicPartition(topic: topics.scheduleName, partition: entry.partition)
     let headers = record.headers(
       by: .scheduler, from: place, entry.row.offset, at: WallClock.milliseconds())
-    guard write(topics.deadLetters, key: record.key, record.value, headers, as: .late) else {
+    let tag = Tag.buried(slot: slot, round: round)
+    guard write(topics.deadLetters, key: record.key, record.value, headers, as: tag) else {
       machine.postponed(slot)
       return false
     }
@@ -70,7 +72,7 @@ extension SchedulerWorker {
           "partition": "\(entry.partition)", "offset": "\(entry.row.offset)", "problem": size,
         ])
     }
-    return end(slot)
+    return true
   }
 
   /// Writes the dead letters of unreadable records; false when the producer's queue is full.

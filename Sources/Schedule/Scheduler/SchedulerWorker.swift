@@ -20,6 +20,8 @@ final class SchedulerWorker {
   enum Tag {
     case request(slot: Int, round: Int)
     case tombstone(slot: Int, round: Int)
+    /// The dead letter of a request; its tombstone follows.
+    case buried(slot: Int, round: Int)
     /// The state of an activity; its request follows.
     indirect case activity(slot: Int, round: Int, ScheduledRequest, [UInt8])
     /// The last state of an activity, for an update token that was registered late.

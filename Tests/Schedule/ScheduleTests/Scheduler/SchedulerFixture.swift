@@ -17,15 +17,18 @@ final class SchedulerFixture {
   let producer: KafkaProducer
   let folder = TemporaryFolder()
 
-  /// - Parameter requestBytes: `max.message.bytes` of the requests.
-  init(partitions: Int = 2, requestBytes: Int? = nil) throws {
+  /// - Parameters:
+  ///   - requestBytes: `max.message.bytes` of the requests.
+  ///   - letterBytes: `max.message.bytes` of the dead letters.
+  init(partitions: Int = 2, requestBytes: Int? = nil, letterBytes: Int? = nil) throws {
     kafka = try KafkaFixture()
     names = TopicNames(prefix: kafka.prefix)
     for topic in names.all {
       try kafka.createTopic(
         String(topic.name.dropFirst(kafka.prefix.count)), partitions: partitions,
         compacted: topic.cleanup == .compact,
-        mostBytes: topic.name == names.requests ? requestBytes : nil)
+        mostBytes: topic.name == names.requests
+          ? requestBytes : topic.name == names.deadLetters ? letterBytes : nil)
     }
     producer = try KafkaProducer(kafka.configuration)
   }

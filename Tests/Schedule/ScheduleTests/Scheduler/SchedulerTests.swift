@@ -168,6 +168,18 @@ import Testing
     #expect(scheduler.counter("unreadable") == 1 && scheduler.stop() == nil)
   }
 
+  @Test func `a request stays in the schedule while its dead letter is too large as well`() throws {
+    let fixture = try SchedulerFixture(partitions: 1, requestBytes: 300_000, letterBytes: 300_000)
+    let (topic, now) = (fixture.names.schedule, WallClock.milliseconds())
+    try fixture.produce(
+      topic, key: "a.b:production:x",
+      "S1\t\(now)\t\(now)\t\t\n{\"id\":\"x\",\"x\":\"\(incompressible(400_000))\"}")
+    let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
+    expectEventually { scheduler.hasEnded }
+    #expect(scheduler.stop()?.description.contains(fixture.names.deadLetters) == true)
+    #expect(try fixture.readAll(topic).map { $0.value != nil } == [true])
+  }
+
   /// A text that LZ4 does not make shorter.
   private func incompressible(_ count: Int) -> String {
     var state: UInt64 = 1
