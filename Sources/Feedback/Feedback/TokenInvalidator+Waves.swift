@@ -105,7 +105,8 @@ extension TokenInvalidator {
     let newest = waves.last { $0.covers(time) } ?? waves.last { $0.from <= time }
     guard
       let wave = BadTokenWave.after(
-        devices: devices, limit: limit, at: time, within: span, newest: newest)
+        devices: devices, limit: limit, at: time, within: span, newest: newest,
+        next: waves.first { $0.from > time }?.from)
     else { return nil }
     try store.put(origin.app, origin.environment, wave)
     guard wave.from != newest?.from else { return nil }

@@ -169,6 +169,19 @@ import Testing
     #expect(try deadCount(invalidator, 16...45) == 30 && deadCount(invalidator, 1...15) == 0)
   }
 
+  /// Otherwise an answer would be in two waves, one of which may be released while the other one holds it.
+  @Test func `a wave that is found late ends before the next one begins`() throws {
+    let invalidator = try invalidator(.sqlite, limit: 10)
+    let (early, late) = (Self.first, Self.first + 90 * 60_000)
+    try register(invalidator, 1...45, at: early - Self.day)
+    #expect(try turn(invalidator, invalid(1...15, at: late), now: late).alarms.count == 1)
+    for (numbers, time) in [(16...30, early), (31...45, early + 60_000)] {
+      try turn(invalidator, invalid(numbers, at: time), now: late)
+      let waves = try invalidator.store.waves(Fixture.device(1).app, .production)
+      #expect(waves.count == 2 && waves.first?.until == early + 30 * 60_000 - 1)
+    }
+  }
+
   @Test func `a wave that goes on in small batches is one wave`() throws {
     let invalidator = try invalidator(.sqlite)
     var alarms = 0

@@ -52,20 +52,23 @@ public struct BadTokenWave: Equatable, Sendable {
   ///   - limit: the number that is normal.
   ///   - span: the span in milliseconds.
   ///   - newest: the newest wave of the app and environment that covers `time`, or that began before.
+  ///   - next: when the first wave after `time` begins, which may be decided otherwise; nil for none.
   /// - Returns: the wave that continues or begins; nil when the rate is normal.
   public static func after(
-    devices: Int, limit: Int, at time: Int64, within span: Int64 = window, newest: BadTokenWave?
+    devices: Int, limit: Int, at time: Int64, within span: Int64 = window, newest: BadTokenWave?,
+    next: Int64? = nil
   ) -> BadTokenWave? {
     guard devices > limit else { return nil }
+    let end = min(time + window, next.map { $0 - 1 } ?? .max)
     guard var wave = newest, wave.covers(time) else {
       // A decided wave keeps its decision.
       let earliest = newest.map { $0.until < time ? $0.until + 1 : .min } ?? .min
-      return BadTokenWave(from: max(time - span, earliest), until: time + window)
+      return BadTokenWave(from: max(time - span, earliest), until: end)
     }
     if let decision = wave.decision, time - decision.at > day {
-      return BadTokenWave(from: time, until: time + window)
+      return BadTokenWave(from: time, until: end)
     }
-    wave.until = max(wave.until, time + window)
+    wave.until = max(wave.until, end)
     return wave
   }
 
