@@ -102,7 +102,7 @@ public final class LineSource {
     }
     isAtEnd = count == 0
     if readBytes == 0, buffer.bytes.starts(with: Self.gzip) {
-      throw ServiceFailure("the input is compressed: zcat FILE | … with - in place of the file")
+      throw ServiceFailure("the input is compressed: give what zcat makes of it")
     }
     return true
   }

@@ -70,4 +70,18 @@ import Testing
     }
     #expect("\(failure!)".contains("no regular file"))
   }
+
+  @Test(arguments: ["", "\r\n"])
+  func `a byte order mark at the beginning of a file of tokens is nobody's mistake`(
+    end: String
+  ) throws {
+    let folder = TemporaryFolder()
+    let token = String(repeating: "ab", count: 32)
+    func check(_ text: String) throws {
+      try File.write(folder.file("tokens"), Array(text.utf8))
+      try AudienceFile(folder.file("tokens"), showsProgress: false, .test()).check()
+    }
+    try check("\u{FEFF}\(end)\(token)\r\n")
+    #expect(throws: ServiceFailure.self) { try check("\(token)\n\u{FEFF}\(token)\n") }
+  }
 }

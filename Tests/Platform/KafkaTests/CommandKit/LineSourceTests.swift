@@ -28,7 +28,8 @@ import Testing
 
   @Test func `a compressed file is no lines`() {
     let failure = #expect(throws: ServiceFailure.self) { try lines([0x1F, 0x8B, 8, 0, 10, 1]) }
-    #expect(failure?.description.contains("zcat") == true)
+    // Some commands read their file twice, and take no `-`.
+    #expect(failure?.description == "the input is compressed: give what zcat makes of it")
   }
 
   @Test func `lines longer than the buffer come whole`() throws {
