@@ -151,10 +151,11 @@ private struct SubscriptionEntry {
     return Set(texts.map(\.exact))
   }
 
-  /// Texts that are compared as they are: a pattern would match no event.
+  /// Texts that are compared as they are: a pattern would match no event. `*` alone is all of them, as in other files;
+  /// nil for that.
   private func plainTexts(_ member: String) throws(SubscriptionFile.Failure) -> Set<ExactText>? {
-    let texts = try texts(member)
-    if let pattern = texts?.sorted().first(where: { $0.utf8.contains(UInt8(ascii: "*")) }) {
+    guard let texts = try texts(member), texts != ["*"] else { return nil }
+    if let pattern = texts.sorted().first(where: { $0.utf8.contains(UInt8(ascii: "*")) }) {
       throw failure("\(member): \"\(pattern)\" is a pattern; name each, or leave it out for all")
     }
     return texts

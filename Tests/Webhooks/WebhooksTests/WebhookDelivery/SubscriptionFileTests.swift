@@ -43,8 +43,8 @@ import Webhooks
     (#""name":"a b""#, "name"), (#""url":"http://a.example""#, "url"), (#""url":null"#, "url"),
     (#""secrets":[]"#, "secrets"), (#""secrets":["whsec_c2hvcnQ="]"#, "secrets"),
     (#""events":[]"#, "events"), (#""events":["rejected"]"#, "events"), (#""apps":"a""#, "apps"),
-    (#""apps":[1]"#, "apps"), (#""apps":["*"]"#, "apps"), (#""apps":["a.b","a.*"]"#, "apps"),
-    (#""reasons":["*"]"#, "reasons"), (#""since":-1"#, "since"), (#""since":1.5"#, "since"),
+    (#""apps":[1]"#, "apps"), (#""apps":["*","a"]"#, "apps"), (#""apps":["a.b","a.*"]"#, "apps"),
+    (#""reasons":["Bad*"]"#, "reasons"), (#""since":-1"#, "since"), (#""since":1.5"#, "since"),
     (#""since":1795000000"#, "since"),
     (#""max_events":0"#, "max_events"), (#""timeout_ms":1e9"#, "timeout_ms"),
     (#""colour":"red""#, "colour"),
@@ -59,6 +59,13 @@ import Webhooks
     let words = try #require(error).description
     #expect(words.hasPrefix("hooks.json: subscription 1: \(name): "), "\(words)")
     #expect(!words.contains("MDEy") && !words.contains("c2hvcnQ"))
+  }
+
+  @Test func `a star alone is every app, and every reason`() throws {
+    let members =
+      #""name":"a","url":"https://a.example","secrets":["\#(Self.secret)"],"events":["*"]"#
+    let all = try parse(entry(members))
+    #expect(try parse(entry(#"\#(members),"apps":["*"],"reasons":["*"]"#)) == all)
   }
 
   @Test func `names are unique, members too, and there is at least one subscription`() throws {
