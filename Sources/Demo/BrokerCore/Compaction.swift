@@ -17,8 +17,6 @@ public struct Compaction: Sendable {
   private let youngest: Int64
   /// Whether a batch that cannot be read was kept: without the tombstones behind it, its values would be back.
   private var keepsTombstones = false
-  /// Whether the segment that was last looked at has obsolete records.
-  private var hasFoundObsolete = false
 
   private struct KeyHash: Hashable {
     let low: UInt64
@@ -92,33 +90,36 @@ public struct Compaction: Sendable {
     }
     let segment = log.segments[place]
     next = segment.end
-    var kept: [[UInt8]] = []
-    hasFoundObsolete = false
+    var (kept, hasObsolete): ([[UInt8]], Bool) = ([], false)
     Self.forEachBatch(segment, storage) { batch, header in
-      if let batch = remainder(of: batch, header) { kept.append(batch) }
+      let remainder = remainder(of: batch, header)
+      hasObsolete = hasObsolete || remainder != nil
+      kept += remainder ?? [Array(batch)]
     }
     // What is left of a compressed batch may be larger than it was, but its obsolete values must not outlive their
     // tombstones.
-    guard hasFoundObsolete else { return true }
+    guard hasObsolete else { return true }
     try log.replace(place, with: kept, storage)
     return true
   }
 
-  /// The remaining part of a batch; nil if none. An unreadable or transactional batch is kept as it is.
-  private mutating func remainder(of batch: ArraySlice<UInt8>, _ header: BatchHeader) -> [UInt8]? {
-    if header.isControl { return Array(batch) }
+  /// What remains of a batch that has obsolete records: one batch or none; nil if it has none of them. An unreadable or
+  /// transactional batch is kept as it is.
+  private mutating func remainder(
+    of batch: ArraySlice<UInt8>, _ header: BatchHeader
+  ) -> [[UInt8]]? {
+    if header.isControl { return nil }
     guard let records = Records.read(batch, header) else {
       keepsTombstones = true
-      return Array(batch)
+      return nil
     }
     let kept = records.filter { record in
       guard let key = record.key else { return false }
       guard (newest[KeyHash(key)] ?? record.offset) <= record.offset else { return false }
       return !record.isTombstone || keepsTombstones || header.newestTime > tombstonesBefore
     }
-    if !kept.isEmpty, kept.count == records.count { return Array(batch) }
-    hasFoundObsolete = true
-    return kept.isEmpty ? nil : Records.batch(kept, of: batch)
+    if kept.isEmpty { return [] }
+    return kept.count == records.count ? nil : [Records.batch(kept, of: batch)]
   }
 
   static func forEachBatch(
