@@ -37,9 +37,7 @@ extension SimulatorLoop {
   func describe(
     _ request: UnsafeMutablePointer<ServerRequest>, on connection: GatewayConnection
   ) -> FaultRequest {
-    var push = PushFields(request.pointee)
-    push.assumeTopic(of: connection.access.certificate)
-    var described = describe(request, push)
+    var described = describe(request, fields(of: request, on: connection))
     described.status = status(request.pointee.verdict)
     described.isBadDeviceToken =
       Reason(rawValue: UInt8(truncatingIfNeeded: request.pointee.verdict) &- 1) == .badDeviceToken
@@ -185,8 +183,7 @@ extension SimulatorLoop {
       shared.counters.add(.requests)
       shared.counters.add(.rejected)
       shared.reasons.add(.payloadTooLarge)
-      var push = PushFields(request.pointee)
-      push.assumeTopic(of: connection.access.certificate)
+      let push = fields(of: request, on: connection)
       let kind = Self.kind(of: push, on: connection)
       let id = identify(request, push, connection.role, kind)
       connection.requests += 1

@@ -38,8 +38,7 @@ extension SimulatorLoop {
     }
     connection.requests += 1
     connection.model?.received(now: wallNow)
-    var push = PushFields(request.pointee)
-    push.assumeTopic(of: connection.access.certificate)
+    let push = fields(of: request, on: connection)
     let kind = Self.kind(of: push, on: connection)
     var reply: ChannelReply?
     let isReadable = request.pointee.headerListSize <= connection.headerListLimit
@@ -78,6 +77,15 @@ extension SimulatorLoop {
       plan.verdict = .refused(Refusal(.serviceUnavailable))
       plan.isProcessed = false
     }
+  }
+
+  /// The fields of a request; without a topic it has that of a certificate with only one.
+  func fields(
+    of request: UnsafeMutablePointer<ServerRequest>, on connection: GatewayConnection
+  ) -> PushFields {
+    var push = PushFields(request.pointee)
+    push.assumeTopic(of: connection.access.certificate)
+    return push
   }
 
   /// The kind of a request, by its listener and path.
