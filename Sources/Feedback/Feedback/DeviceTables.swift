@@ -275,7 +275,8 @@ final class DeviceTables {
           now: now, &rows)
         if refutes { applied.refutes = true }
         if invalidator.erases(topic, rows.device(place), record.value) {
-          try store.forget(rows.device(place), at: now)
+          let time = OutsideTime.received(recordTime: record.timestamp, now: now)
+          try store.forget(rows.device(place), at: now, tombstone: time)
           applied.erases = true
         }
       }

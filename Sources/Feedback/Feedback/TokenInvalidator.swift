@@ -116,7 +116,7 @@ struct TokenInvalidator {
       case .forgotten(let device):
         tally.add(.forgotten)
         guard let device else { break }
-        try store.forget(device, at: WallClock.milliseconds())
+        try store.forget(device, at: now, tombstone: job.received(now: now))
         let place = places.next()!
         tally.marks.forget(received: job.received(now: now), place, rows[place])
       case .deadLetter: tally.add(.deadLettered)

@@ -226,7 +226,15 @@ extension Migrations {
           is_complete \(sql.integer) NOT NULL DEFAULT 1
         )\(sql.table);
         """
-      )
+      ),
+      (
+        "until when devices were forgotten",
+        """
+        -- Receipts that are younger are of a registration behind the tombstone.
+        ALTER TABLE forgotten_devices
+          ADD COLUMN until_time \(sql.integer) NOT NULL DEFAULT \(Int64.max);
+        """
+      ),
     ]
   }
 }

@@ -118,8 +118,10 @@ struct ReceiptStatements {
       """)
     forget = try database.prepare(
       """
-      INSERT INTO forgotten_devices VALUES (?1, ?2, ?3)
-      ON CONFLICT (token, app) DO UPDATE SET forgotten_at = excluded.forgotten_at
+      INSERT INTO forgotten_devices VALUES (?1, ?2, ?3, ?4)
+      ON CONFLICT (token, app) DO UPDATE SET forgotten_at = excluded.forgotten_at,
+        until_time = CASE WHEN forgotten_devices.until_time > excluded.until_time
+          THEN forgotten_devices.until_time ELSE excluded.until_time END
       """)
     selectKeeping = try database.prepare(Self.keepingSQL)
   }

@@ -13,12 +13,18 @@ extension TokenStore {
   /// Forgets the suspicion of a device, and notes that its receipts are to be removed if there can be any; in the caller's
   /// transaction.
   ///
-  /// - Parameter now: milliseconds since the epoch.
-  public func forget(_ device: DeviceKey, at now: Int64) throws(StoreError) {
+  /// - Parameters:
+  ///   - now: milliseconds since the epoch.
+  ///   - time: that of the tombstone. What is younger by more than the tolerance between two clocks stays: it is of a later
+  ///     registration, behind the tombstone of a topic that is read again.
+  public func forget(
+    _ device: DeviceKey, at now: Int64, tombstone time: Int64
+  ) throws(StoreError) {
+    let until = time + OutsideTime.skew
     suspicions.forget.bind(device)
-    try suspicions.forget.run()
+    try suspicions.forget.bindAll(from: 4, until).run()
     guard try receiptKeeping() != nil else { return }
-    try receipts.forget.bindAll(device.token, device.app, now).run()
+    try receipts.forget.bindAll(device.token, device.app, now, until).run()
   }
 
   /// The time at which the first of the devices was forgotten whose receipts are still to be removed; nil if there are none.
@@ -57,7 +63,7 @@ extension TokenStore {
         SELECT r.at, r.partition, r.record_offset, r.line
         FROM (SELECT * FROM receipts WHERE (at, partition, record_offset, line) > (?1, ?2, ?3, ?4)
           ORDER BY at, partition, record_offset, line LIMIT ?5) AS r
-        JOIN forgotten_devices AS f ON f.app = r.app AND f.token = \(token))
+        JOIN forgotten_devices AS f ON f.app = r.app AND f.token = \(token) AND r.at <= f.until_time)
       RETURNING 1
       """)
     remove.bind(after: place)

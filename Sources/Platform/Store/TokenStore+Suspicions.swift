@@ -82,7 +82,10 @@ struct SuspicionStatements {
         reason = excluded.reason, held = excluded.held
       """)
     forget = try database.prepare(
-      "DELETE FROM suspicions WHERE token = ?1 AND app = ?2 AND environment = ?3")
+      """
+      DELETE FROM suspicions
+      WHERE token = ?1 AND app = ?2 AND environment = ?3 AND last_at <= ?4
+      """)
     repeated = try database.prepare(
       """
       SELECT token, app, environment, first_at, last_at, last_sent_at, count, reason, held FROM suspicions

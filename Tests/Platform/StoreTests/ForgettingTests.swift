@@ -23,7 +23,7 @@ import Testing
     let gone = DeviceKey(token: "aa", app: "a", environment: .production)
     let later = DeviceKey(token: "dd", app: "a", environment: .production)
     // Without receipts there is nothing to look for.
-    try store.forget(gone, at: 100)
+    try store.forget(gone, at: 100, tombstone: 100)
     #expect(try store.firstForgotten() == nil)
     try store.set(ReceiptKeeping(since: 1, retention: 100))
     let all = (0..<50).map { number in
@@ -33,8 +33,8 @@ import Testing
       ][number % 4]
     }
     try store.transaction { () throws(StoreError) in try store.keep(all) }
-    try store.forget(gone, at: 100)
-    try store.forget(later, at: 200)
+    try store.forget(gone, at: 100, tombstone: 100)
+    try store.forget(later, at: 200, tombstone: 200)
     #expect(try store.firstForgotten() == 100)
     var (place, removed, pages): (ReceiptPlace?, Int, Int) = (nil, 0, 0)
     repeat {
@@ -57,7 +57,8 @@ import Testing
     let store = try TokenStore(try kind.location(in: folder), now: 1)
     try store.set(ReceiptKeeping(since: 1, retention: 100))
     for (token, time) in [("aa", 900), ("bb", 500), ("cc", 50)] as [(String, Int64)] {
-      try store.forget(DeviceKey(token: token, app: "a", environment: .production), at: time)
+      try store.forget(
+        DeviceKey(token: token, app: "a", environment: .production), at: time, tombstone: time)
     }
     try store.boundForgetting(by: 100)
     #expect(try store.firstForgotten() == 50)
@@ -75,9 +76,34 @@ import Testing
       try store.put(
         device, Suspicion(firstAt: 1, lastAt: 2, lastSentAt: 1, count: 1, reason: "BadDeviceToken"))
     }
-    try store.forget(devices[0], at: 5)
+    try store.forget(devices[0], at: 5, tombstone: 5)
     #expect(try store.suspicion(devices[0]) == nil)
     #expect(try store.suspicion(devices[1]) != nil)
+  }
+
+  @Test(arguments: DatabaseKind.allCases)
+  func `a tombstone that is read again forgets nothing of the registration behind it`(
+    kind: DatabaseKind
+  ) throws {
+    let store = try TokenStore(try kind.location(in: folder), now: 1)
+    let device = DeviceKey(token: "aa", app: "a", environment: .production)
+    let (removed, later) = (Int64(1_000), 1_001 + OutsideTime.skew)
+    try store.set(ReceiptKeeping(since: 1, retention: 100))
+    try store.put(
+      device,
+      Suspicion(firstAt: 1, lastAt: later, lastSentAt: 1, count: 1, reason: "BadDeviceToken"))
+    let receipts = [removed, later].map { time in
+      KeptReceipt(
+        place: .init(partition: 0, offset: time, line: 1), at: time, app: "a", requestID: nil,
+        apnsID: nil, receipt: #"{"token":"aa"}"#)
+    }
+    try store.transaction { () throws(StoreError) in try store.keep(receipts) }
+    // An older tombstone behind it takes nothing back.
+    for time in [removed, 1] { try store.forget(device, at: later + 5, tombstone: time) }
+    #expect(try store.suspicion(device) != nil)
+    #expect(try store.firstForgotten() == later + 5)
+    #expect(try store.removeForgottenReceipts(after: nil, limit: 10).removed == 1)
+    #expect(try store.database.integer("SELECT at FROM receipts") == later)
   }
 
   @Test(arguments: DatabaseKind.allCases)
