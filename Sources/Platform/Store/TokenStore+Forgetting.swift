@@ -15,8 +15,8 @@ extension TokenStore {
   ///
   /// - Parameters:
   ///   - now: milliseconds since the epoch.
-  ///   - time: that of the tombstone. What is younger by more than the tolerance between two clocks stays: it is of a later
-  ///     registration, behind the tombstone of a topic that is read again.
+  ///   - time: that of the tombstone. What is younger by more than the tolerance between two clocks stays: it is of a
+  ///     registration behind the tombstone, where the topic is read again.
   public func forget(
     _ device: DeviceKey, at now: Int64, tombstone time: Int64
   ) throws(StoreError) {

@@ -54,8 +54,11 @@ struct RecipientResolver {
     /// Whether this very request has started the activity: its state is written before it leaves, and then a process may
     /// crash, or have no room for it.
     func isStart(by other: Request) -> Bool {
-      state.event == .start && state.accepted == other.scheduled.accepted
-        && request == ScheduleRow.identity(of: other.json)
+      isStart(other.scheduled.accepted, ScheduleRow.identity(of: other.json))
+    }
+
+    fileprivate func isStart(_ accepted: Int64, _ request: Int64) -> Bool {
+      state.event == .start && state.accepted == accepted && self.request == request
     }
   }
 
@@ -238,6 +241,18 @@ struct RecipientResolver {
   mutating func note(_ key: ScheduleKey, _ state: Sent) {
     if written.count >= Self.mostWritten { written = [:] }
     written[key] = state
+  }
+
+  /// Removes and returns the state of the activity that a request starts which is not sent; nil if it starts none.
+  mutating func removeStart(
+    _ accepted: Int64, _ json: some Sequence<UInt8>
+  ) -> (key: ScheduleKey, state: ActivityState)? {
+    let request = ScheduleRow.identity(of: json)
+    guard let (key, sent) = written.first(where: { $0.value.isStart(accepted, request) }) else {
+      return nil
+    }
+    written[key] = nil
+    return (key, sent.state)
   }
 
   /// Recently registered update tokens that have not been sent the last state yet, with the keys of their activities

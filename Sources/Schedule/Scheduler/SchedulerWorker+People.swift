@@ -45,12 +45,30 @@ extension SchedulerWorker {
     }
     // The state is written before the request: a token registered in between gets it.
     let tag = Tag.activity(slot: request.slot, round: round, request.scheduled, answer.json)
+    people.note(key, .init(state, request.json))
     let isTaken = state.value(request.json).withUnsafeBytes {
       produce(topics.schedule, key: key.exact, $0, [], as: tag, request.slot)
     }
-    guard isTaken else { return false }
-    people.note(key, .init(state, request.json))
-    return true
+    if !isTaken { _ = people.removeStart(request.scheduled.accepted, request.json) }
+    return isTaken
+  }
+
+  /// Ends the state of an activity whose start does not leave, for the state is written before it: it is not running.
+  ///
+  /// - Parameter content: the request as the schedule has it.
+  /// - Returns: false when the producer's queue is full.
+  func endStart(_ content: String) -> Bool {
+    var content = content
+    return content.withUTF8 { bytes in
+      let bytes = UnsafeRawBufferPointer(bytes)
+      let json = ScheduleRecord.request(in: bytes)
+      guard case .request(let request)? = try? ScheduleRecord(bytes),
+        let (key, state) = people.removeStart(request.accepted, json)
+      else { return true }
+      let header = KafkaHeader(
+        ScheduleRecord.endsHeader, "\(ScheduleRow.identity(of: state.value(json)))")
+      return write(topics.schedule, key: key.bytes, nil, [header], as: .late)
+    }
   }
 
   /// Sends the last state of activities to update tokens that were registered after it was sent.

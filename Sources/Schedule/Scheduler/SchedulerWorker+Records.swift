@@ -134,7 +134,11 @@ extension SchedulerWorker {
     counters.add(.handedBack, outcome.handedBack)
     for key in outcome.startedAgain { reportStart(key) }
     owed.repairs += outcome.restored
-    owed.letters += outcome.refused
+    for job in outcome.refused {
+      guard let record = job.refused else { continue }
+      owed.letters.append(
+        (ScheduleRepair(job), letter(record, from: job.source.partition, job.offset)))
+    }
   }
 
   private func removed(_ key: ExactText, _ partition: Int32) {

@@ -136,7 +136,8 @@ extension SchedulerWorker {
   }
 
   /// A record that Kafka can never accept ends the process: nothing is lost, and it is retried after the repair. A request
-  /// that is too large for its topic is a dead letter, as with ingest: whoever may write the schedule made it so.
+  /// that is too large for its topic is a dead letter, as with ingest: whoever may write the schedule made it so. Such a
+  /// letter is cut.
   func drainAnswers() {
     let wall = WallClock.milliseconds()
     for answer in producer.drainAnswers() {
@@ -145,7 +146,7 @@ extension SchedulerWorker {
         case .request(let slot, round) where answer.refused?.isOfSize == true,
           .activity(let slot, round, _, _) where answer.refused?.isOfSize == true:
           _ = bury(slot, problem)
-        default: fail(problem)
+        case let tag: if answer.refused?.isOfSize != true || !cut(tag) { fail(problem) }
         }
         continue
       }
@@ -155,13 +156,13 @@ extension SchedulerWorker {
         counters.add(.released)
         machine.released(slot)
       case .tombstone(let slot, round): machine.ended(slot)
-      case .buried(let slot, round): _ = end(slot)
+      case .buried(let slot, round, _): _ = end(slot)
       case .activity(let slot, round, let request, let json):
         _ = json.withUnsafeBytes { release(slot, machine.entry(slot).key, request, $0) }
       case .restored(let source, let epoch, let offset):
         member.completed(source, epoch: epoch, offset)
       case .campaign(let tag): campaigns.acknowledged(tag)
-      case .deadLetter(let repair, let epoch):
+      case .deadLetter(let repair, let epoch, _):
         if epoch == member.epoch { owed.repairs.append(repair) }
       case .again(let partition, let key, let round):
         wroteAgain(key, of: partition, to: answer.partition, round: round)

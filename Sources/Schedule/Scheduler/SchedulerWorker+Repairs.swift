@@ -46,8 +46,7 @@ extension SchedulerWorker {
     return true
   }
 
-  /// Ends a request that cannot be processed: it becomes a dead letter, and its tombstone follows when Kafka has that. What
-  /// is too large for one topic may be too large for the letters, too.
+  /// Ends a request that cannot be processed: it becomes a dead letter, and its tombstone follows when Kafka has that.
   ///
   /// - Parameter size: why its topic does not take it; nil if it has crashed the process.
   /// - Returns: false when the producer's queue is full.
@@ -56,11 +55,9 @@ extension SchedulerWorker {
     let record = UnreadableRecord(
       reason: size == nil ? .invalidSchedule : .recordTooLarge, detail: size ?? DeadLetter.crashed,
       key: Array(entry.key.utf8), value: Array(entry.content.utf8))
-    let place = TopicPartition(topic: topics.scheduleName, partition: entry.partition)
-    let headers = record.headers(
-      by: .scheduler, from: place, entry.row.offset, at: WallClock.milliseconds())
-    let tag = Tag.buried(slot: slot, round: round)
-    guard write(topics.deadLetters, key: record.key, record.value, headers, as: tag) else {
+    let letter = letter(record, from: entry.partition, entry.row.offset)
+    let isOver = size == nil || endStart(entry.content)
+    guard isOver, bury(slot, in: letter) else {
       machine.postponed(slot)
       return false
     }
@@ -75,14 +72,59 @@ extension SchedulerWorker {
     return true
   }
 
+  private func bury(_ slot: Int, in letter: OutgoingLetter) -> Bool {
+    write(letter) { .buried(slot: slot, round: round, $0) }
+  }
+
+  func letter(
+    _ record: UnreadableRecord, from partition: Int32, _ offset: Int64
+  ) -> OutgoingLetter {
+    let place = TopicPartition(topic: topics.scheduleName, partition: partition)
+    return OutgoingLetter(
+      key: record.key, value: record.value,
+      headers: record.headers(by: .scheduler, from: place, offset, at: WallClock.milliseconds()))
+  }
+
+  /// Hands a dead letter to Kafka's client, with less of its record where that takes none of its size.
+  ///
+  /// - Returns: false when the queue is full or the service has failed.
+  private func write(_ letter: OutgoingLetter, as tag: (OutgoingLetter) -> Tag) -> Bool {
+    var letter = letter
+    while true {
+      do throws(KafkaError) {
+        return try producer.produce(
+          topics.deadLetters, key: letter.key, value: letter.value, headers: letter.headers,
+          as: tag(letter))
+      } catch {
+        guard error.isOfSize, let shorter = letter.cut() else {
+          fail("\(error)")
+          return false
+        }
+        letter = shorter
+      }
+    }
+  }
+
+  /// Writes a dead letter again that is too large for its topic, with less of its record.
+  ///
+  /// - Returns: false where that does not help.
+  func cut(_ tag: Tag) -> Bool {
+    switch tag {
+    case .buried(let slot, let round, let letter):
+      guard let shorter = letter.cut() else { return false }
+      if round == self.round, !bury(slot, in: shorter) { machine.postponed(slot) }
+    case .deadLetter(let repair, let epoch, let letter):
+      guard let shorter = letter.cut() else { return false }
+      if epoch == member.epoch { owed.letters.append((repair, shorter)) }
+    default: return false
+    }
+    return true
+  }
+
   /// Writes the dead letters of unreadable records; false when the producer's queue is full.
   func writeDeadLetters() -> Bool {
-    while let job = owed.letters.last, let record = job.refused {
-      let place = TopicPartition(topic: topics.scheduleName, partition: job.source.partition)
-      let headers = record.headers(
-        by: .scheduler, from: place, job.offset, at: WallClock.milliseconds())
-      let tag = Tag.deadLetter(ScheduleRepair(job), epoch: member.epoch)
-      guard write(topics.deadLetters, key: record.key, record.value, headers, as: tag) else {
+    while let (repair, letter) = owed.letters.last {
+      guard write(letter, as: { .deadLetter(repair, epoch: member.epoch, $0) }) else {
         return false
       }
       owed.letters.removeLast()

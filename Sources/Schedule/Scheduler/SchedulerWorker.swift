@@ -21,7 +21,7 @@ final class SchedulerWorker {
     case request(slot: Int, round: Int)
     case tombstone(slot: Int, round: Int)
     /// The dead letter of a request; its tombstone follows.
-    case buried(slot: Int, round: Int)
+    indirect case buried(slot: Int, round: Int, OutgoingLetter)
     /// The state of an activity; its request follows.
     indirect case activity(slot: Int, round: Int, ScheduledRequest, [UInt8])
     /// The last state of an activity, for an update token that was registered late.
@@ -29,7 +29,7 @@ final class SchedulerWorker {
     case restored(Source, epoch: UInt32, Int64)
     /// An entry of a partition, rewritten to a recreated topic.
     indirect case again(Int32, ExactText, round: Int)
-    indirect case deadLetter(ScheduleRepair, epoch: UInt32)
+    indirect case deadLetter(ScheduleRepair, epoch: UInt32, OutgoingLetter)
     indirect case campaign(CampaignRunner.Tag)
   }
 
@@ -70,8 +70,11 @@ final class SchedulerWorker {
   var people: RecipientResolver
   var records: KafkaBatch
   var batch = ScheduleBatch()
-  /// Records to be rewritten, and unreadable records that have no dead letter yet.
-  var owed: (repairs: [ScheduleRepair], letters: [ScheduleJob]) = ([], [])
+  /// Records to be rewritten, and dead letters of unreadable records, each with the repair that follows it.
+  var owed:
+    (repairs: [ScheduleRepair], letters: [(repair: ScheduleRepair, letter: OutgoingLetter)]) = (
+      [], []
+    )
   let campaigns: CampaignRunner
   /// Holders of API keys whose requests end.
   var ended: (holders: [ExactText: Int64], revision: Int) { campaigns.ended }

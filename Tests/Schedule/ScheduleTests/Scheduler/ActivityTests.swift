@@ -125,6 +125,28 @@ import Testing
     #expect(ingest.stop() == nil && scheduler.stop() == nil)
   }
 
+  @Test func `an activity whose start becomes a dead letter is not running`() throws {
+    let fixture = try SchedulerFixture(partitions: 1, requestBytes: 5_000)
+    let (location, store) = try fixture.devices()
+    try Self.register(store, 1, at: 10, activity: nil)
+    let now = WallClock.milliseconds()
+    let large = (0..<6_000).map { "\($0 &* 40_503 % 65_536)" }.joined()
+    try fixture.produce(
+      fixture.names.schedule, key: "\(Self.app):production:large",
+      "S1\t\(now)\t\(now)\t\t\tliveactivity\tstart\torder-1\tann\n"
+        + "{\"id\":\"large\",\"x\":\"\(large)\"}")
+    let scheduler = try fixture.scheduler(
+      fixture.folder.file("schedule.db"), ["--devices", location])
+    try expectEventually { try fixture.readAll(fixture.names.deadLetters).count == 1 }
+    // Its state was written before it.
+    let key = ScheduleKey(app: Self.app, environment: .production, user: "ann", activity: "order-1")
+    try expectEventually {
+      let states = try fixture.readAll(fixture.names.schedule).filter { $0.key == "\(key)" }
+      return states.count == 2 && states.last?.value == nil
+    }
+    #expect(scheduler.stop() == nil)
+  }
+
   @Test func `start_or_update starts what does not run, and updates what does`() throws {
     let fixture = try SchedulerFixture()
     let (location, store) = try fixture.devices()

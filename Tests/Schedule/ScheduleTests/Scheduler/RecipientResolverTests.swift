@@ -85,6 +85,17 @@ import Testing
     }
   }
 
+  @Test func `an activity whose start is not sent does not run`() throws {
+    let key = ScheduleKey(app: "a.b", environment: .production, user: "ann", activity: "order")
+    let state = ActivityState(sentAt: 2, accepted: 1, event: .start, channel: "", traceParent: "")
+    var resolver = try resolver()
+    resolver.note(key, RecipientResolver.Sent(state, json(1)))
+    #expect(resolver.removeStart(1, json(2))?.key == nil)
+    let removed = resolver.removeStart(1, json(1))
+    #expect(removed?.key == key && removed?.state == state)
+    #expect(resolver.removeStart(1, json(1))?.key == nil)
+  }
+
   /// One that does not answer costs the turn its deadline once.
   @Test func `a database that has failed is not asked again in the same turn`() throws {
     let path = folder.file("later.db")

@@ -168,8 +168,25 @@ import Testing
     #expect(scheduler.counter("unreadable") == 1 && scheduler.stop() == nil)
   }
 
-  @Test func `a request stays in the schedule while its dead letter is too large as well`() throws {
+  @Test func `a dead letter that is too large for its topic is cut`() throws {
     let fixture = try SchedulerFixture(partitions: 1, requestBytes: 300_000, letterBytes: 300_000)
+    let (topic, now) = (fixture.names.schedule, WallClock.milliseconds())
+    // One cannot be released, the other not be read.
+    for line in ["S1\t\(now)\t\(now)\t\t", "S1\tnonsense"] {
+      try fixture.produce(
+        topic, key: "a.b:production:\(line.count)",
+        "\(line)\n{\"id\":\"x\",\"x\":\"\(incompressible(400_000))\"}")
+    }
+    let scheduler = try fixture.scheduler(fixture.folder.file("a.db"))
+    try expectEventually { try fixture.readAll(topic).count { $0.value == nil } == 2 }
+    let letters = try fixture.readAll(fixture.names.deadLetters)
+    #expect(letters.map { $0.value?.utf8.count } == [DeadLetterCut.kept, DeadLetterCut.kept])
+    #expect(letters.allSatisfy { DeadLetter($0.headers).detail.contains("value cut to") })
+    #expect(scheduler.counter("unreadable") == 2 && scheduler.stop() == nil)
+  }
+
+  @Test func `a request stays in the schedule while its dead letter is too large as well`() throws {
+    let fixture = try SchedulerFixture(partitions: 1, requestBytes: 300_000, letterBytes: 100)
     let (topic, now) = (fixture.names.schedule, WallClock.milliseconds())
     try fixture.produce(
       topic, key: "a.b:production:x",
