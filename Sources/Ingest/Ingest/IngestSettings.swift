@@ -41,8 +41,7 @@ public struct IngestSettings: DeclaredSettings, Sendable {
   ) public var maxInvalidTokens: Int
 
   @Declared(
-    .duration(
-      "drain-timeout", default: "10s", in: 0...600_000,
+    CommonSettings.drainTimeout(
       "How long a stop waits for Kafka's acknowledgements; a rebalance waits at most 3s.")
   ) public var drainTimeoutMilliseconds: Int64
 

@@ -45,6 +45,21 @@ public enum CommonSettings {
     "Longest time for a stop (SIGTERM). Then the process exits at once: nothing is lost, and uncommitted"
       + " records are processed again. A second signal shortens it to 2s.")
 
+  /// How long a stop waits for what is under way.
+  public static func drainTimeout(_ documentation: String) -> SettingKey<Int64> {
+    .duration("drain-timeout", default: "10s", in: 0...600_000, documentation)
+  }
+
+  /// Refuses a drain that the end of the stop would cut off: what is complete would not be committed.
+  static func checkStop(_ values: SettingValues) throws(SettingErrors) {
+    let drain = drainTimeout("")
+    guard values.table[drain.name] != nil, values.isGiven(drain.name),
+      values[drain] >= values[stopTimeout]
+    else { return }
+    let limit = values.written(stopTimeout.name) ?? ""
+    throw values.error(drain.name, "must be shorter than stop-timeout, \(limit)")
+  }
+
   /// The address of the status pages; nil without any.
   public static let http = SettingKey<Endpoint?>.endpointOrOff(
     "http", default: "127.0.0.1:0",

@@ -183,6 +183,7 @@ public enum ServiceRunner {
         }
       })
     try SettingPaths.check(values)
+    try CommonSettings.checkStop(values)
     return values
   }
 

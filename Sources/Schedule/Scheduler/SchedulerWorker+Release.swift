@@ -136,8 +136,8 @@ extension SchedulerWorker {
   }
 
   /// A record that Kafka can never accept ends the process: nothing is lost, and it is retried after the repair. A request
-  /// that is too large for its topic is a dead letter, as with ingest: whoever may write the schedule made it so. Such a
-  /// letter is cut.
+  /// that is too large for its topic is a dead letter, as with ingest: whoever may write the schedule made it so. A
+  /// dead letter that is too large itself is cut.
   func drainAnswers() {
     let wall = WallClock.milliseconds()
     for answer in producer.drainAnswers() {

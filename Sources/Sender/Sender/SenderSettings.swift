@@ -140,8 +140,7 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   ) public var requestTimeoutMilliseconds: Int64
 
   @Declared(
-    .duration(
-      "drain-timeout", default: "10s", in: 0...600_000,
+    CommonSettings.drainTimeout(
       "How long a stop waits for answers to requests in flight; a rebalance waits at most"
         + " \(SenderControl.rebalanceDrainMilliseconds)ms.")
   ) public var drainTimeoutMilliseconds: Int64

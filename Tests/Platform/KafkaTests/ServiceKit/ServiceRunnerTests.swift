@@ -82,7 +82,7 @@ private enum FileService: Service {
     [
       CommonSettings.kafka.setting, CommonSettings.topicPrefix.setting,
       .init("roots", .path(.input), "Read."), .init("database", .path(.output), "Written."),
-      .init("dir", .path(.folder), "A folder."),
+      .init("dir", .path(.folder), "A folder."), CommonSettings.drainTimeout("A drain.").setting,
     ], kafkaProperties: true)
   static func settings(_ values: SettingValues) throws(SettingErrors) {}
   static func run(_ nothing: Void, _ context: ServiceContext) throws(ServiceFailure) {}
@@ -100,6 +100,13 @@ private enum FileService: Service {
     try File.write(folder.file("roots.pem"), [1])
     #expect(check("--roots", folder.file("roots.pem")) == 0)
     #expect(check("--roots", folder.path) == 2)
+  }
+
+  @Test func `a drain is shorter than the stop that it is part of`() {
+    #expect(check("--drain-timeout", "24s") == 0)
+    #expect(check("--drain-timeout", "25s") == 2)
+    #expect(check("--drain-timeout", "25s", "--stop-timeout", "26s") == 0)
+    #expect(check("--stop-timeout", "5s") == 0, "nobody has asked for more")
   }
 
   @Test func `a file that is to be written needs a folder, and is not made by the check`() {
