@@ -151,5 +151,6 @@ public struct APISettings: DeclaredSettings, Sendable {
     guard scheduleDatabase == nil || database != nil else {
       throw SettingErrors("schedule-database", "needs --database")
     }
+    try values.orError("keys") { _ = try APIKeysFile.read(keys) }
   }
 }

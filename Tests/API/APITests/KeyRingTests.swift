@@ -21,6 +21,17 @@ import Testing
     ring.reloads.samples.filter { $0.value == .integer(1) }.map(\.labels)
   }
 
+  @Test func `the check of the settings reads the file`() throws {
+    let arguments = ["--keys", folder.file("keys")]
+    try write("old")
+    _ = try APISettings(APIService.values(arguments))
+    try File.write(folder.file("keys"), Array("{}".utf8))
+    let error = #expect(throws: (any Error).self) {
+      try APISettings(APIService.values(arguments))
+    }
+    #expect(error.map { "\($0)".contains("is not a JSON array of keys") } == true)
+  }
+
   @Test func `a file that others could change is used once its mode is corrected`() throws {
     try write("old")
     var ring = try KeyRing(folder.file("keys"), .test())
