@@ -110,7 +110,7 @@ public struct GroupMachine<Partition: Hashable & Sendable>: Sendable {
     while true {
       if steps.isEmpty, !membership.hasLeft {
         if let question = watch?.coordinatorQuestion(now: now) { return .askCommitted(question) }
-        if let question = watch?.question(outputs: outputs) { return .askEnds(question) }
+        if let question = watch?.question(outputs: outputs, now: now) { return .askEnds(question) }
         look(now)
       }
       if !forgotten.isEmpty {

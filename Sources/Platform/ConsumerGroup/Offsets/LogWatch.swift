@@ -4,13 +4,17 @@
 /// committed offset, a group that starts its work over.
 ///
 /// Asks for the start and end of logs only when offsets were not contiguous, and once for each partition after an
-/// assignment; one request at a time.
+/// assignment; one request at a time, and one per second where jumps turn out to be no losses.
 struct LogWatch<Partition: Hashable & Sendable>: Sendable {
   /// The interval between two questions to a coordinator that does not answer, in milliseconds: each holds the
   /// member's thread up until its timeout.
   private static var coordinatorInterval: UInt64 { 10_000 }
+  /// The interval between two questions about jumps when the first finds no loss, in milliseconds: a transactional
+  /// producer leaves a jump after each transaction.
+  private static var jumpInterval: UInt64 { 1_000 }
 
   private var gaps = RetentionGaps<Partition>()
+  private var jumpsNotBefore: UInt64 = 0
   /// Partitions whose committed offset must be fetched from the group's coordinator, and the time of the last attempt.
   private var unknown: [Partition] = []
   private var askedAt: UInt64?
@@ -99,9 +103,13 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
   /// follow.
   ///
   /// - Parameter outputs: the partitions that the group writes to, as far as known.
-  mutating func question(outputs: [Partition]) -> [Partition]? {
+  mutating func question(outputs: [Partition], now: UInt64) -> [Partition]? {
     guard !isAsked else { return nil }
-    var wanted = Set(gaps.isCurious ? gaps.ask() : []).union(start.wanted)
+    var wanted = Set(start.wanted)
+    if gaps.isCurious, now >= jumpsNotBefore || gaps.isUrgent {
+      if !gaps.isUrgent { jumpsNotBefore = now + Self.jumpInterval }
+      wanted.formUnion(gaps.ask())
+    }
     if wantsOutputs { wanted.formUnion(outputs) }
     guard !wanted.isEmpty else { return nil }
     isAsked = true
@@ -131,6 +139,7 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
         }
       }
     }
+    if !strange.isEmpty { jumpsNotBefore = 0 }
     if let start = judgeStart(ends, outputs) { findings.append(start) }
     return (findings, strange, ended)
   }

@@ -29,6 +29,8 @@ public struct RetentionGaps<Partition: Hashable & Sendable>: Sendable {
   private var counted: [Partition: Int64] = [:]
 
   public var isCurious: Bool { !questions.isEmpty }
+  /// Whether there are questions about more than jumps.
+  var isUrgent: Bool { questions.contains { $0.came == nil } }
 
   public mutating func begin(_ partition: Partition, at expected: Int64) {
     questions.append(Question(partition: partition, expected: expected, came: nil))
