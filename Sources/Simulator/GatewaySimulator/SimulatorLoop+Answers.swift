@@ -99,7 +99,7 @@ extension SimulatorLoop {
         reason, isAuthenticated: connection.isAuthenticated, known.rules, now: wallNow)
     else { return }
     if let limit = step.limit {
-      connection.http.updateSettings(maxConcurrentStreams: connection.permitted(limit))
+      connection.announce(limit)
     }
     if let reason = step.end { end(connection, reason) }
   }

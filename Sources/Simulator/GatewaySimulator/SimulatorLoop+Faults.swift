@@ -29,9 +29,7 @@ extension SimulatorLoop {
       plan.faults?.limit = UInt32(truncatingIfNeeded: decision.value)
       plan.faults?.limitEnds = hold.map { now + $0 }
     case .settings(let change):
-      plan.settings.initialWindowSize = change.initialWindowSize ?? plan.settings.initialWindowSize
-      plan.settings.headerTableSize = change.headerTableSize ?? plan.settings.headerTableSize
-      plan.settings.maxHeaderListSize = change.maxHeaderListSize ?? plan.settings.maxHeaderListSize
+      plan.settings.apply(change)
     case .tls(let fault): plan.tls = shared.faults.context(of: fault) ?? plan.tls
     default: break
     }
@@ -65,9 +63,7 @@ extension SimulatorLoop {
       connection.faults?.limitEnds = hold.map { now + $0 }
       tellLimit(connection)
     case .settings(let change):
-      if let listSize = change.maxHeaderListSize {
-        connection.settings.maxHeaderListSize = listSize
-      }
+      connection.settings.apply(change)
       connection.http.update(
         SettingsChange(
           headerTableSize: change.headerTableSize, initialWindowSize: change.initialWindowSize,
@@ -79,7 +75,7 @@ extension SimulatorLoop {
 
   private func tellLimit(_ connection: GatewayConnection) {
     let limit = connection.model?.limit ?? known.rules.maxConcurrentStreams
-    connection.http.updateSettings(maxConcurrentStreams: connection.permitted(limit))
+    connection.announce(limit)
   }
 
   private func quiet(_ connection: GatewayConnection, _ silence: FaultSilence) {
@@ -196,4 +192,17 @@ extension SimulatorLoop {
 extension GatewayConnection {
   /// The stream limit to announce if the gateway would allow `limit`.
   func permitted(_ limit: UInt32) -> UInt32 { min(limit, faults?.limit ?? .max) }
+
+  /// Announces the stream limit if the gateway would allow `limit`.
+  func announce(_ limit: UInt32) {
+    http.update(SettingsChange(maxConcurrentStreams: permitted(limit), repeating: settings))
+  }
+}
+
+extension SessionSettings {
+  fileprivate mutating func apply(_ change: FaultSettings) {
+    initialWindowSize = change.initialWindowSize ?? initialWindowSize
+    headerTableSize = change.headerTableSize ?? headerTableSize
+    maxHeaderListSize = change.maxHeaderListSize ?? maxHeaderListSize
+  }
 }

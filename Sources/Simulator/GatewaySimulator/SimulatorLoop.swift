@@ -163,7 +163,7 @@ final class SimulatorLoop {
     for case let connection? in connections {
       connection.http.faulty?.endsAboveLimit = known.rules.streamAboveLimit == .goAway
       guard let limit = connection.model?.changed(known.rules) else { continue }
-      connection.http.updateSettings(maxConcurrentStreams: connection.permitted(limit))
+      connection.announce(limit)
       touch(connection)
     }
   }

@@ -22,7 +22,16 @@ public struct SettingsChange: Sendable, Equatable {
   /// A table size sent before the other one in the same frame.
   public var passingTableSize: UInt32?
   public var initialWindowSize: UInt32?
+  public var maxFrameSize: UInt32?
   public var maxHeaderListSize: UInt32?
+
+  /// Another stream limit. APNs repeats all other values with it.
+  public init(maxConcurrentStreams: UInt32, repeating settings: SessionSettings) {
+    self.init(
+      maxConcurrentStreams: maxConcurrentStreams, headerTableSize: settings.headerTableSize,
+      initialWindowSize: settings.initialWindowSize, maxHeaderListSize: settings.maxHeaderListSize)
+    maxFrameSize = settings.maxFrameSize
+  }
 
   public init(
     maxConcurrentStreams: UInt32? = nil, headerTableSize: UInt32? = nil,
@@ -42,6 +51,7 @@ public struct SettingsChange: Sendable, Equatable {
       (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, passingTableSize),
       (NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, headerTableSize),
       (NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, initialWindowSize),
+      (NGHTTP2_SETTINGS_MAX_FRAME_SIZE, maxFrameSize),
       (NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, maxHeaderListSize),
     ]
     return values.compactMap { id, value in

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import EventLoop
 import GatewaySimulator
 import HTTP2
 import Testing
@@ -13,6 +14,27 @@ import Testing
     try pair.settle()
     #expect(pair.client.drainNotices() == [.settings(maxConcurrentStreams: 100)])
     #expect(pair.submit() != nil)
+  }
+
+  @Test func `another limit repeats all other settings`() throws {
+    let gateway = SessionSettings.gateway(maxConcurrentStreams: 1_000)
+    let change = SettingsChange(maxConcurrentStreams: 1, repeating: gateway)
+    var all = SettingsChange(
+      maxConcurrentStreams: 1, headerTableSize: 4_096, initialWindowSize: 65_535,
+      maxHeaderListSize: 8_000)
+    all.maxFrameSize = 16_384
+    #expect(change == all)
+    let pair = SessionPair(.engine, gateway)
+    try pair.settle()
+    pair.server.update(change)
+    var frame = ByteBuffer()
+    _ = try pair.server.produceOutput(into: &frame, upTo: .max)
+    #expect(frame.count == 9 + 5 * 6)
+    try pair.client.receive(frame.bytes)
+    #expect(pair.client.remoteMaxConcurrentStreams == 1)
+    #expect(pair.submit() != nil)
+    try pair.settle()
+    #expect(pair.received.count == 1)
   }
 
   @Test(arguments: HTTP2Implementation.allCases)
