@@ -52,8 +52,12 @@ extension SimulatorLoop {
       if let reason = answer.reason { shared.reasons.add(reason) }
       shared.counters.add(isChannel && answer.status < 300 ? .accepted : .custom)
       answers.custom(request, answer, pool)
-      if answer.status < 300 { advise(connection, nil) }
-      if answer.status == 410 { advise(connection, .unregistered) }
+      switch answer.status {
+      case ..<300: advise(connection, nil)
+      case 410: advise(connection, .unregistered)
+      case 400...: advise(connection, answer.reason ?? .internalServerError)
+      default: break
+      }
     case EncodedVerdict.reset:
       shared.counters.add(.reset)
       HTTP2ServerConnection.drop(request, code: argument, pool: pool)

@@ -74,6 +74,15 @@ import Testing
     try client.wait { client.limits == [1, 1_000] }
   }
 
+  @Test func `any_answer: errors in a form of their own count, too, and end the connection`() throws
+  {
+    let rig = try FaultRig(#"[{"id":"any_answer","reason":"BadDeviceToken","apns_id":"missing"}]"#)
+    try rig.gateway.set("error-limit", "4")
+    let client = try rig.client()
+    #expect(try client.send(client.push).status == 400)
+    try client.wait { client.connection.isClosed }
+  }
+
   @Test func `what resets or silences a request leaves no answer to cut off or lose`() throws {
     let rig = try FaultRig(
       """
