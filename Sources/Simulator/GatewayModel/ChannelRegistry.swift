@@ -73,14 +73,20 @@ public struct ChannelRegistry: Sendable {
   }
 
   /// Carries out a change at `now` (ms since the epoch).
-  public mutating func apply(_ change: ChannelChange, _ rules: GatewayRules, now: Int64) {
+  ///
+  /// - Returns: the reason why a channel is not created after all: others have been since its request was judged.
+  @discardableResult
+  public mutating func apply(
+    _ change: ChannelChange, _ rules: GatewayRules, now: Int64
+  ) -> Refusal? {
     switch change {
     case .create(let id, let app, let environment, let storesMessages):
-      _ = create(id, app: app, environment, storesMessages: storesMessages, rules)
+      return create(id, app: app, environment, storesMessages: storesMessages, rules)
     case .delete(let id, let app, let environment): _ = delete(id, app: app, environment)
     case .publish(let id, let body, let expiration):
       publish(id, body: body, expiration: expiration, now: now)
     }
+    return nil
   }
 
   /// Returns the reason why the app cannot have another channel; nil if it can.

@@ -52,7 +52,10 @@ extension SimulatorLoop {
     if known.rules.capacity > 0 { queue(&plan) }
     requestJudged(request, push, on: connection, &plan)
     if plan.isProcessed, let change = judgement.channelChange {
-      shared.world.channels.withLock { $0.apply(change, known.rules, now: wallNow) }
+      let refusal = shared.world.channels.withLock { $0.apply(change, known.rules, now: wallNow) }
+      if let refusal, !plan.isReplaced {
+        (plan.verdict, plan.isProcessed) = (.refused(refusal), false)
+      }
     }
     if kind == .push, let relay {
       self.relay(request, push, connection, plan, to: relay)

@@ -62,6 +62,11 @@ import Testing
     #expect(
       channels.refusal(ofAnotherFor: "a", .production, full)
         == Refusal(.cannotCreateChannelConfig))
+    // Another loop has made the last one since the request was judged.
+    let late = ChannelChange.create("DDDD", app: "a", .production, storesMessages: false)
+    #expect(
+      channels.apply(late, full, now: Self.now) == Refusal(.cannotCreateChannelConfig))
+    #expect(channels.list(app: "a", .production) == ["CCCC"])
   }
 
   @Test func `an app without the capability has no channels`() {
