@@ -13,14 +13,17 @@ struct ChannelSession {
   /// The limit of `--timeout` for everything: Kafka, the provider token, the gateway's response.
   private let timeLimit: TimeLimit
   private let output: (String) -> Void
+  private let audit: (_ deed: String, _ subject: String, ServiceContext) -> Void
 
   init(
     _ settings: ChannelSettings, _ context: ServiceContext,
-    output: @escaping (String) -> Void = { _ = StandardOutput.line($0) }
+    output: @escaping (String) -> Void = { _ = StandardOutput.line($0) },
+    audit: @escaping (String, String, ServiceContext) -> Void = Audit.note
   ) {
     self.settings = settings
     self.context = context
     self.output = output
+    self.audit = audit
     timeLimit = TimeLimit(milliseconds: settings.timeoutMilliseconds)
   }
 
@@ -39,6 +42,7 @@ struct ChannelSession {
     guard answer.status == 201, let channel = answer.header("apns-channel-id") else {
       throw refusal(answer)
     }
+    audit("channels create", "\(channel) for \(place)", context)
     let policy = storesLast ? "last" : "none"
     show(
       "channel \(channel)\nfor \(place), storage policy \(policy). Put it in place of a token: "
@@ -83,6 +87,7 @@ struct ChannelSession {
       whenLost:
         "the channel may have been deleted all the same: look with martlet channels list")
     guard answer.status == 204 || answer.status == 200 else { throw refusal(answer) }
+    audit("channels delete", "\(channel) for \(place)", context)
     show("deleted channel \(channel) for \(place)", ["deleted": .string(channel)])
   }
 

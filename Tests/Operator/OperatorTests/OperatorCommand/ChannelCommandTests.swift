@@ -23,6 +23,8 @@ private final class ChannelFixture {
   private let authority: CertificateAuthority
   /// What the last request said, also one that was refused.
   private(set) var lines: [String] = []
+  /// What the audit has of all requests.
+  private(set) var deeds: [String] = []
 
   init(simulator flags: [String] = [], hasToken: Bool = true) throws {
     kafka = try KafkaFixture(topics: [("provider-tokens", 1)])
@@ -88,7 +90,10 @@ private final class ChannelFixture {
     var settings = try ChannelSettings(context.values)
     settings.cluster.kafka = kafka.configuration
     lines = []
-    try body(ChannelSession(settings, context) { self.lines.append($0) })
+    try body(
+      ChannelSession(
+        settings, context, output: { self.lines.append($0) },
+        audit: { deed, subject, _ in self.deeds.append("\(deed) \(subject)") }))
     return lines.joined(separator: "\n")
   }
 
@@ -130,6 +135,11 @@ private final class ChannelFixture {
     #expect(text.contains("martlet channels list shows the existing ones"))
     #expect(
       try fixture.said { try $0.list() }.hasSuffix("1 channel for com.example.app in production"))
+    #expect(
+      fixture.deeds
+        == [("create", none), ("create", last), ("delete", none)].map { deed, channel in
+          "channels \(deed) \(channel) for com.example.app in production"
+        })
   }
 
   @Test func `channels of one environment are not in the other`() throws {
