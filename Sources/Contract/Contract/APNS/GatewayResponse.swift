@@ -115,14 +115,4 @@ public struct GatewayResponse: Equatable, Sendable {
     case .accepted, .foreign: .none
     }
   }
-
-  /// When to alert a person; each unknown reason is reported once.
-  public var alert: AlertLevel {
-    switch kind {
-    case .accepted: .none
-    case .refused(let reason): reason.rule.alert
-    case .refusedOtherwise: status == 410 ? .none : status == 403 ? .page : .notify
-    case .foreign: .notify
-    }
-  }
 }

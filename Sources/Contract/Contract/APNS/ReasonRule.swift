@@ -74,13 +74,11 @@ public struct ReasonRule: Sendable {
   public let verdict: Verdict
   public let connection: ConnectionAction
   public let credential: CredentialAction
-  public let alert: AlertLevel
 
   fileprivate init(
     _ reason: Reason, _ name: String, _ status: UInt16, _ origin: ReasonOrigin, _ kind: ReasonClass,
     _ verdict: Verdict? = nil, connection: ConnectionAction = .keep,
-    credential: CredentialAction? = nil, about subject: ReasonSubject? = nil,
-    alert: AlertLevel? = nil
+    credential: CredentialAction? = nil, about subject: ReasonSubject? = nil
   ) {
     self.reason = reason
     self.name = name
@@ -91,7 +89,6 @@ public struct ReasonRule: Sendable {
     self.verdict = verdict ?? kind.usualVerdict
     self.connection = connection
     self.credential = credential ?? (kind == .credential ? .stop : .none)
-    self.alert = alert ?? kind.usualAlert
   }
 
   /// True if a push that ends with this answer takes its `apns-id`: later pushes with it are duplicates and not sent.
@@ -119,16 +116,6 @@ extension ReasonClass {
     case .token, .suspect: .token
     case .reauthenticate, .credential: .credential
     case .later, .move: .gateway
-    }
-  }
-
-  fileprivate var usualAlert: AlertLevel {
-    switch self {
-    case .fix: .notify
-    case .token, .move: .none
-    case .suspect, .later: .onSpike
-    case .reauthenticate: .onRepeat
-    case .credential, .configuration: .page
     }
   }
 }
@@ -200,8 +187,7 @@ extension ReasonRule {
     .init(.payloadTooLarge, "PayloadTooLarge", 413, [.device, .broadcast], .fix),
     .init(
       .tooManyProviderTokenUpdates, "TooManyProviderTokenUpdates", 429, [.device, .broadcast],
-      .later, .retryElsewhere, connection: .drain, credential: .freeze, about: .credential,
-      alert: .notify),
+      .later, .retryElsewhere, connection: .drain, credential: .freeze, about: .credential),
     .init(
       .tooManyRequests, "TooManyRequests", 429, [.device, .broadcast], .later,
       .retryLater(.throttled)),

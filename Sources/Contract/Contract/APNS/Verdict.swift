@@ -57,14 +57,3 @@ public enum CredentialAction: UInt8, Equatable, Sendable {
   /// Stop using it for this app, and for all apps if no other app is served, until it has been corrected.
   case stop
 }
-
-/// When to alert a person.
-public enum AlertLevel: UInt8, Equatable, Sendable {
-  case none
-  /// When the rate of this answer leaves its usual range.
-  case onSpike
-  /// When the answer recurs after the remedy.
-  case onRepeat
-  case notify
-  case page
-}

@@ -82,7 +82,6 @@ import Testing
       #expect(answer.verdict(for: .channel) == .foreign)
       #expect(answer.credential == .none)
       #expect(answer.connection == .closeIfRepeated)
-      #expect(answer.alert == .notify)
     }
   }
 }

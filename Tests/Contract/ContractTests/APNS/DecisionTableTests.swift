@@ -80,37 +80,33 @@ import Testing
       #expect(one.rule.verdict == other.rule.verdict)
       #expect(one.rule.connection == other.rule.connection)
       #expect(one.rule.credential == other.rule.credential)
-      #expect(one.rule.alert == other.rule.alert)
     }
   }
 
   @Test(arguments: [
-    (Reason.channelNotRegistered, Verdict.rejected(aboutToken: false), AlertLevel.notify),
-    (.badChannelId, .rejected(aboutToken: false), .notify),
-    (.missingChannelId, .rejected(aboutToken: false), .notify),
-    (.badRequestParams, .rejected(aboutToken: false), .notify),
-    (.badRequestPayload, .rejected(aboutToken: false), .notify),
-    (.missingPushType, .rejected(aboutToken: false), .notify),
-    (.missingChannelQueueSize, .rejected(aboutToken: false), .notify),
-    (.badExpirationDate, .rejected(aboutToken: false), .notify),
-    (.payloadTooLarge, .rejected(aboutToken: false), .notify),
-    (.featureNotEnabled, .rejected(aboutToken: false), .page),
-    (.cannotCreateChannelConfig, .rejected(aboutToken: false), .page),
-    (.topicMismatch, .credentialRefused, .page),
-    (.topicDisallowed, .rejected(aboutToken: false), .page),
-    (.expiredProviderToken, .refreshToken, .onRepeat),
-    (.invalidProviderToken, .credentialRefused, .page),
-    (.tooManyRequests, .retryLater(.throttled), .onSpike),
-    (.internalServerError, .retryLater(.fault), .onSpike),
-    (.serviceUnavailableSpaced, .retryLater(.fault), .onSpike),
-    (.shutdown, .retryElsewhere, .none),
+    (Reason.channelNotRegistered, Verdict.rejected(aboutToken: false)),
+    (.badChannelId, .rejected(aboutToken: false)),
+    (.missingChannelId, .rejected(aboutToken: false)),
+    (.badRequestParams, .rejected(aboutToken: false)),
+    (.badRequestPayload, .rejected(aboutToken: false)),
+    (.missingPushType, .rejected(aboutToken: false)),
+    (.missingChannelQueueSize, .rejected(aboutToken: false)),
+    (.badExpirationDate, .rejected(aboutToken: false)),
+    (.payloadTooLarge, .rejected(aboutToken: false)),
+    (.featureNotEnabled, .rejected(aboutToken: false)),
+    (.cannotCreateChannelConfig, .rejected(aboutToken: false)),
+    (.topicMismatch, .credentialRefused),
+    (.topicDisallowed, .rejected(aboutToken: false)),
+    (.expiredProviderToken, .refreshToken),
+    (.invalidProviderToken, .credentialRefused),
+    (.tooManyRequests, .retryLater(.throttled)),
+    (.internalServerError, .retryLater(.fault)),
+    (.serviceUnavailableSpaced, .retryLater(.fault)),
+    (.shutdown, .retryElsewhere),
   ])
-  func `the decision table decides about broadcasts`(
-    reason: Reason, verdict: Verdict, alert: AlertLevel
-  ) {
+  func `the decision table decides about broadcasts`(reason: Reason, verdict: Verdict) {
     let answer = GatewayResponse(status: reason.rule.status, reason: reason)
     #expect(answer.verdict(for: .channel) == verdict)
-    #expect(answer.alert == alert)
   }
 
   @Test
@@ -173,7 +169,6 @@ import Testing
     #expect(verdict(500) == .retryLater(.fault))
     #expect(verdict(502) == .retryElsewhere)
     #expect(verdict(599) == .retryLater(.fault))
-    #expect(answer(418).alert == .notify)
     #expect(answer(500).connection == .closeIfRepeated)
   }
 
@@ -181,7 +176,6 @@ import Testing
     let answer = GatewayResponse(status: 200, reason: .badTopic)
     #expect(answer.verdict == .delivered)
     #expect(answer.connection == .keep)
-    #expect(answer.alert == .none)
   }
 
   @Test func `the decision table never declares a token dead for a mistake of configuration`() {
@@ -208,7 +202,7 @@ import Testing
     }
     let unknown = GatewayResponse(status: 403, body: .otherReason)
     #expect(unknown.isAboutCredential && unknown.verdict == .credentialRefused)
-    #expect(unknown.credential == .stop && unknown.connection == .drain && unknown.alert == .page)
+    #expect(unknown.credential == .stop && unknown.connection == .drain)
     // What is not of APNs says nothing about a credential.
     for answer in [
       GatewayResponse(status: 403, body: .nothing),
