@@ -32,6 +32,11 @@ public enum OutsideTime {
     recordTime > 0 && recordTime < firstRecordTime
   }
 
+  /// A record's timestamp; −1 if that is missing or in another unit, in which it would be of 1970.
+  public static func known(recordTime: Int64) -> Int64 {
+    recordTime < firstRecordTime ? -1 : recordTime
+  }
+
   /// When a record was received: its timestamp, unless that is missing, in another unit or in the future. The record's
   /// writer chose its timestamp.
   public static func received(recordTime: Int64, now: Int64) -> Int64 {

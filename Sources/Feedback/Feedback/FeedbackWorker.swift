@@ -198,7 +198,8 @@ final class FeedbackWorker {
     if case .receipts(let receipts, _) = job.content { lines = receipts.count }
     if case .device(let device) = job.content { checkZone(device) }
     machine.took(
-      timestamp: record.timestamp, bytes: record.key.count + record.value.count, lines: lines)
+      timestamp: OutsideTime.known(recordTime: record.timestamp),
+      bytes: record.key.count + record.value.count, lines: lines)
     taken.append((source, record.offset))
     jobs.append(job)
   }

@@ -38,8 +38,7 @@ struct EventReader {
     _ source: EventSource, key: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer,
     partition: Int32, offset: Int64, recordedAt: Int64
   ) -> Result {
-    // In another unit it would be of 1970, and the event tried for too long already.
-    let recordedAt = recordedAt < OutsideTime.firstRecordTime ? -1 : recordedAt
+    let recordedAt = OutsideTime.known(recordTime: recordedAt)
     var result = Result()
     var line = 0
     func add(_ found: Found?) {

@@ -6,6 +6,13 @@ import Testing
 @Suite struct OutsideTimeTests {
   private static let now: Int64 = 1_795_224_000_000
 
+  @Test func `a record's time that is missing or in seconds makes nothing as old as 1970`() {
+    for time in [.min, -1, 0, Self.now / 1_000] as [Int64] {
+      #expect(OutsideTime.known(recordTime: time) == -1)
+    }
+    #expect(OutsideTime.known(recordTime: Self.now) == Self.now)
+  }
+
   @Test func `a request is as old as its record, and never from the future`() {
     func created(_ time: Int64) -> Int64 { OutsideTime.received(recordTime: time, now: Self.now) }
     #expect(created(OutsideTime.firstRecordTime) == OutsideTime.firstRecordTime)
