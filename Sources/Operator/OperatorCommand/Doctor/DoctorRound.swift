@@ -59,11 +59,7 @@ enum DoctorRound {
   }
 
   private static func finish(_ running: Running, _ deadline: UInt64) -> [Finding] {
-    defer { close(running.output) }
-    let output = read(running.output, until: deadline)
-    if output == nil { kill(running.pid, SIGKILL) }
-    var status: Int32 = 0
-    while waitpid(running.pid, &status, 0) < 0, errno == EINTR {}
+    let (output, status) = result(of: running.pid, running.output, until: deadline)
     guard let output else {
       return [failure(running, "the check did not end in \(patienceMilliseconds / 1_000) s")]
     }
@@ -71,7 +67,22 @@ enum DoctorRound {
     return findings(lines, running, status)
   }
 
-  /// Reads to the end; returns nil if that does not come in time.
+  /// Reads what a child writes, closes its pipe, and waits for its end.
+  ///
+  /// - Returns: the output, nil if its end does not come in time, and the child's status.
+  static func result(
+    of pid: Int32, _ output: Int32, until deadline: UInt64
+  ) -> (output: [UInt8]?, status: Int32) {
+    let content = read(output, until: deadline)
+    // A child that writes more than is read would wait for its reader for ever.
+    if (content?.count ?? .max) >= outputLimit { kill(pid, SIGKILL) }
+    close(output)
+    var status: Int32 = 0
+    while waitpid(pid, &status, 0) < 0, errno == EINTR {}
+    return (content, status)
+  }
+
+  /// Reads to the end or the limit; returns nil if that does not come in time.
   private static func read(_ descriptor: Int32, until deadline: UInt64) -> [UInt8]? {
     var content: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: 64 << 10)
