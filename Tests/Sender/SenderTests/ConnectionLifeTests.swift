@@ -26,7 +26,7 @@ import Testing
     script.tick = { peer in
       let next = step.add(1, ordering: .relaxed).newValue
       if next % 3 == 0 {
-        peer.http.updateSettings(maxConcurrentStreams: limits[next / 3 % limits.count])
+        peer.http.update(SettingsChange(maxConcurrentStreams: limits[next / 3 % limits.count]))
       }
     }
     let gateways = try rig.gateways([script])

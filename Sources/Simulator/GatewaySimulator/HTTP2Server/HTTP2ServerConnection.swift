@@ -147,11 +147,6 @@ public final class HTTP2ServerConnection {
     request.pointee.isHeld = false
   }
 
-  /// Changes the client's concurrent stream limit.
-  public func updateSettings(maxConcurrentStreams: UInt32) {
-    session.update(SettingsChange(maxConcurrentStreams: maxConcurrentStreams))
-  }
-
   /// Sends GOAWAY with this debug data; the connection ends once its streams are done. Streams above `lastStreamID` (by
   /// default the newest one seen) are not processed.
   public func sendGoAway(lastStreamID: Int32? = nil, code: UInt32 = 0, debug: [UInt8] = []) {

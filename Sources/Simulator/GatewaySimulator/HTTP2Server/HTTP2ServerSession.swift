@@ -94,11 +94,6 @@ public final class HTTP2ServerSession: ServerSession {
     nghttp2_submit_rst_stream(session, noFlags, streamID, code)
   }
 
-  /// Changes the client's concurrent stream limit.
-  public func updateSettings(maxConcurrentStreams: UInt32) {
-    update(SettingsChange(maxConcurrentStreams: maxConcurrentStreams))
-  }
-
   /// Sends SETTINGS with new values.
   public func update(_ change: SettingsChange) {
     if let limit = change.maxConcurrentStreams { state.pointee.streamLimit = limit }

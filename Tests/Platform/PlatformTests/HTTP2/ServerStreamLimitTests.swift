@@ -189,7 +189,7 @@ import Testing
 
   @Test func `the client is told the limit that holds`() throws {
     let session = session(limit: 7)
-    session.updateSettings(maxConcurrentStreams: 1)
+    session.update(SettingsChange(maxConcurrentStreams: 1))
     var output = ByteBuffer()
     _ = try session.produceOutput(into: &output, upTo: .max)
     let bytes = Array(output.bytes)

@@ -43,13 +43,13 @@ import Testing
     try pair.settle()
     #expect(pair.submit() != nil)
     #expect(pair.submit() == nil)
-    pair.server.updateSettings(maxConcurrentStreams: 3)
+    pair.server.update(SettingsChange(maxConcurrentStreams: 3))
     try pair.settle()
     #expect(pair.submit() != nil)
     #expect(pair.submit() != nil)
     #expect(pair.submit() == nil)
     try pair.settle()
-    pair.server.updateSettings(maxConcurrentStreams: 1)
+    pair.server.update(SettingsChange(maxConcurrentStreams: 1))
     try pair.settle()
     #expect(pair.client.openStreams == 3)
     #expect(pair.client.remoteMaxConcurrentStreams == 1)
@@ -72,7 +72,7 @@ import Testing
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 3))
     try pair.settle()
     let exchanges = try (0..<3).map { _ in try #require(pair.submit()) }
-    pair.server.updateSettings(maxConcurrentStreams: 1)
+    pair.server.update(SettingsChange(maxConcurrentStreams: 1))
     try pair.settle()
     #expect(exchanges.map(\.pointee.fate) == [.pending, .unprocessed, .unprocessed])
     pair.answer()
@@ -93,7 +93,7 @@ import Testing
   ) throws {
     let pair = SessionPair(http2, .gateway(maxConcurrentStreams: 5))
     try pair.settle()
-    pair.server.updateSettings(maxConcurrentStreams: 1)
+    pair.server.update(SettingsChange(maxConcurrentStreams: 1))
     // Submitted under the old limit, not yet written when the new one arrives.
     let exchanges = try (0..<3).map { _ in try #require(pair.submit()) }
     let settings = frame(type: 4, [0, 3] + bigEndian(1))
