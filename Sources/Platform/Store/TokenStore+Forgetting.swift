@@ -63,7 +63,8 @@ extension TokenStore {
         SELECT r.at, r.partition, r.record_offset, r.line
         FROM (SELECT * FROM receipts WHERE (at, partition, record_offset, line) > (?1, ?2, ?3, ?4)
           ORDER BY at, partition, record_offset, line LIMIT ?5) AS r
-        JOIN forgotten_devices AS f ON f.app = r.app AND f.token = \(token) AND r.at <= f.until_time)
+        JOIN forgotten_devices AS f ON f.app = r.app AND f.token = \(token)
+          AND r.at <= f.until_time)
       RETURNING 1
       """)
     remove.bind(after: place)
