@@ -19,6 +19,15 @@ public struct ResolutionFailure: Error, Sendable, CustomStringConvertible {
   public var description: String { "cannot resolve \(host): \(reason)" }
 }
 
+extension ResolutionFailure {
+  /// What getaddrinfo(3) answered, and the `errno` that stands behind its "System error".
+  init(host: String, code: Int32, errno: Int32) {
+    self.host = host
+    reason =
+      code == EAI_SYSTEM ? SystemError.meaning(of: errno) : String(cString: gai_strerror(code))
+  }
+}
+
 /// Looks names up on a thread of its own, so that a slow name server never holds up a loop.
 ///
 /// Each request is answered by a look-up that begins after it, and the addresses are shuffled: APNs wants a fresh look-up
@@ -89,9 +98,10 @@ public final class Resolver {
     hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV
     var list: UnsafeMutablePointer<addrinfo>?
     let code = getaddrinfo(host, String(port), &hints, &list)
+    let system = errno
     defer { if let list { freeaddrinfo(list) } }
     guard code == 0 else {
-      return .failure(ResolutionFailure(host: host, reason: String(cString: gai_strerror(code))))
+      return .failure(ResolutionFailure(host: host, code: code, errno: system))
     }
     var addresses: [SocketAddress] = []
     var entry = list

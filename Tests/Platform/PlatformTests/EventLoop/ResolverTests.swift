@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 import Testing
 
 @testable import EventLoop
@@ -23,6 +24,11 @@ import Testing
       return #expect(Bool(false), ".invalid must not resolve (RFC 6761)")
     }
     #expect(failure.description.hasPrefix("cannot resolve no-such-host.invalid: "))
+  }
+
+  @Test func `a look-up that the system refuses says what the system says`() {
+    let failure = ResolutionFailure(host: "api.push.apple.com", code: EAI_SYSTEM, errno: EMFILE)
+    #expect(failure.description == "cannot resolve api.push.apple.com: Too many open files")
   }
 
   @Test func `requests that wait together share a look-up, each with an order of its own`() {
