@@ -249,8 +249,8 @@ public final class HTTP2ClientConnection {
   }
 
   private func finishIfDone() {
-    guard session.isFinished else { return }
-    // A session ends by itself when the peer breaks the protocol.
+    // A session ends by itself when the peer breaks the protocol, also if there is no room for its GOAWAY.
+    guard session.isFinished || session.hasFailed else { return }
     let isInOrder = session.isGoingAway && session.openStreams == 0
     end(isInOrder ? nil : brokenProtocol)
   }
