@@ -51,7 +51,7 @@ public final class Resolver {
   /// A resolver that posts its answers to `answers`.
   ///
   /// - Parameter hostsFile: a file in the form of /etc/hosts that is read before each look-up and asked before
-  ///   the system.
+  ///   the system. While it cannot be read no name is resolved.
   public init(answers: Mailbox<Resolution>, hostsFile: String? = nil) throws(SystemError) {
     let requests = Mailbox<Message>(wakeup: Wakeup())
     self.requests = requests
@@ -90,8 +90,13 @@ public final class Resolver {
   ) -> Result<[SocketAddress], ResolutionFailure> {
     if let address = SocketAddress(numeric: host, port: port) { return .success([address]) }
     if let hostsFile {
-      let listed = HostsFile.addresses(of: host, port: port, in: hostsFile)
-      if !listed.isEmpty { return .success(listed) }
+      do throws(SystemError) {
+        let listed = try HostsFile.addresses(of: host, port: port, in: hostsFile)
+        if !listed.isEmpty { return .success(listed) }
+      } catch {
+        // The system may name another host than the file did.
+        return .failure(ResolutionFailure(host: host, reason: "\(error)"))
+      }
     }
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
