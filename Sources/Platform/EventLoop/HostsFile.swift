@@ -2,11 +2,12 @@
 
 /// Names and addresses in the form of /etc/hosts (hosts(5)): an address, then its names; `#` begins a comment.
 enum HostsFile {
-  /// The addresses of a name, in the order of the file; none when the file does not name it or cannot be
-  /// read. Lines that are not understood are passed over.
-  static func addresses(of host: String, port: UInt16, in path: String) -> [SocketAddress] {
-    guard let content = try? File.read(path, limit: 1 << 20) else { return [] }
-    return addresses(of: host, port: port, listed: content)
+  /// The addresses of a name, in the order of the file; none when the file does not name it. Lines that are not
+  /// understood are passed over.
+  static func addresses(
+    of host: String, port: UInt16, in path: String
+  ) throws(SystemError) -> [SocketAddress] {
+    addresses(of: host, port: port, listed: try File.read(path, limit: 1 << 20))
   }
 
   /// The same in the file's content.

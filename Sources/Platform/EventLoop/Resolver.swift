@@ -19,6 +19,15 @@ public struct ResolutionFailure: Error, Sendable, CustomStringConvertible {
   public var description: String { "cannot resolve \(host): \(reason)" }
 }
 
+extension ResolutionFailure {
+  /// What getaddrinfo(3) answered, and the `errno` that stands behind its "System error".
+  init(host: String, code: Int32, errno: Int32) {
+    self.host = host
+    reason =
+      code == EAI_SYSTEM ? SystemError.meaning(of: errno) : String(cString: gai_strerror(code))
+  }
+}
+
 /// Looks names up on a thread of its own, so that a slow name server never holds up a loop.
 ///
 /// Each request is answered by a look-up that begins after it, and the addresses are shuffled: APNs wants a fresh look-up
@@ -42,7 +51,7 @@ public final class Resolver {
   /// A resolver that posts its answers to `answers`.
   ///
   /// - Parameter hostsFile: a file in the form of /etc/hosts that is read before each look-up and asked before
-  ///   the system.
+  ///   the system. While it cannot be read no name is resolved.
   public init(answers: Mailbox<Resolution>, hostsFile: String? = nil) throws(SystemError) {
     let requests = Mailbox<Message>(wakeup: Wakeup())
     self.requests = requests
@@ -81,17 +90,23 @@ public final class Resolver {
   ) -> Result<[SocketAddress], ResolutionFailure> {
     if let address = SocketAddress(numeric: host, port: port) { return .success([address]) }
     if let hostsFile {
-      let listed = HostsFile.addresses(of: host, port: port, in: hostsFile)
-      if !listed.isEmpty { return .success(listed) }
+      do throws(SystemError) {
+        let listed = try HostsFile.addresses(of: host, port: port, in: hostsFile)
+        if !listed.isEmpty { return .success(listed) }
+      } catch {
+        // The system may name another host than the file did.
+        return .failure(ResolutionFailure(host: host, reason: "\(error)"))
+      }
     }
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV
     var list: UnsafeMutablePointer<addrinfo>?
     let code = getaddrinfo(host, String(port), &hints, &list)
+    let system = errno
     defer { if let list { freeaddrinfo(list) } }
     guard code == 0 else {
-      return .failure(ResolutionFailure(host: host, reason: String(cString: gai_strerror(code))))
+      return .failure(ResolutionFailure(host: host, code: code, errno: system))
     }
     var addresses: [SocketAddress] = []
     var entry = list

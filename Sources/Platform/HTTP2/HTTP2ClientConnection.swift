@@ -126,7 +126,8 @@ public final class HTTP2ClientConnection {
     channel.begin(scratch)
     defer { channel.end(scratch) }
     do {
-      var hasMore = channel.bytesWaiting < SecureChannel.waitingLimit
+      // Also when nothing is encrypted because so much waits: the socket may take all of that at once.
+      var hasMore = true
       var encrypted = channel.bytesWaiting
       while hasMore, encrypted < SecureChannel.waitingLimit {
         scratch.outgoing.removeAll()
@@ -248,8 +249,8 @@ public final class HTTP2ClientConnection {
   }
 
   private func finishIfDone() {
-    guard session.isFinished else { return }
-    // A session ends by itself when the peer breaks the protocol.
+    // A session ends by itself when the peer breaks the protocol, also if there is no room for its GOAWAY.
+    guard session.isFinished || session.hasFailed else { return }
     let isInOrder = session.isGoingAway && session.openStreams == 0
     end(isInOrder ? nil : brokenProtocol)
   }

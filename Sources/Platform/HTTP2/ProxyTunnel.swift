@@ -74,12 +74,13 @@ struct ProxyTunnel {
   /// The proxy closed the connection instead of answering.
   var closed: ConnectionFailure { .proxy(.closed(hasBegun: !answer.isEmpty)) }
 
+  /// Behind the first empty line. Lines of some proxies end in LF alone (RFC 9112 §2.2).
   private var endOfHead: Int? {
-    guard answer.count >= 4 else { return nil }
-    for index in 0...answer.count - 4
-    where answer[index] == 0x0D && answer[index + 1] == 0x0A && answer[index + 2] == 0x0D
-      && answer[index + 3] == 0x0A
-    { return index + 4 }
+    for index in answer.indices where answer[index] == 0x0A {
+      let behind = answer[(index + 1)...]
+      if behind.first == 0x0A { return index + 2 }
+      if behind.starts(with: [0x0D, 0x0A]) { return index + 3 }
+    }
     return nil
   }
 }

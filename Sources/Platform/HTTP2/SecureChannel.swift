@@ -68,7 +68,7 @@ public final class SecureChannel {
   /// A proxy has yet to let us through.
   var hasTunnel: Bool { tunnel != nil }
   public var bytesWaiting: Int { waiting.pointee.count }
-  /// Bytes that the socket has taken so far.
+  /// Bytes that the socket has taken so far, without those for a proxy.
   private(set) var sentCount: UInt64 = 0
   /// The same, with those that wait for it.
   var encryptedCount: UInt64 { sentCount + UInt64(waiting.pointee.count) }
@@ -104,6 +104,7 @@ public final class SecureChannel {
         return false
       }
       self.tunnel = nil
+      sentCount = 0
       rest.withUnsafeBytes { if !$0.isEmpty { tls.receive($0) } }
       return true
     case .wouldBlock: return false

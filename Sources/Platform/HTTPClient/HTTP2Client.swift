@@ -40,6 +40,11 @@ public final class HTTP2Client {
     }
 
     fileprivate var address: String { "\(HTTP2Client.bracketed(host)):\(port)" }
+
+    /// The credentials as libcurl takes them: it decodes percent signs in the user name and the password.
+    fileprivate var encodedCredentials: String? {
+      credentials?.split(separator: "%", omittingEmptySubsequences: false).joined(separator: "%25")
+    }
   }
 
   public struct Answer: Sendable {
@@ -124,7 +129,7 @@ public final class HTTP2Client {
     martlet_curl_set_number(easy, CURLOPT_NOSIGNAL, 1)
     martlet_curl_set_text(easy, CURLOPT_PROXY, proxy.map { "http://\($0.address)" } ?? "")
     martlet_curl_set_text(easy, CURLOPT_NOPROXY, "")
-    if let credentials = proxy?.credentials {
+    if let credentials = proxy?.encodedCredentials {
       martlet_curl_set_text(easy, CURLOPT_PROXYUSERPWD, credentials)
     }
     martlet_curl_set_number(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))

@@ -81,10 +81,11 @@ public final class SigningKey: Sendable {
   /// The ES256 signature in the form of RFC 7518 §3.4: R and S, 32 bytes each, big-endian.
   public func signES256(_ message: [UInt8]) throws(SigningError) -> [UInt8] {
     let der = try signDER(message)
-    var position = der.withUnsafeBufferPointer { $0.baseAddress }
-    guard let signature = d2i_ECDSA_SIG(nil, &position, der.count) else {
-      throw .openSSL("reading a signature")
+    let parsed = der.withUnsafeBufferPointer { bytes in
+      var position = bytes.baseAddress
+      return d2i_ECDSA_SIG(nil, &position, bytes.count)
     }
+    guard let signature = parsed else { throw .openSSL("reading a signature") }
     defer { ECDSA_SIG_free(signature) }
     var raw = [UInt8](repeating: 0, count: 64)
     let isPadded = raw.withUnsafeMutableBufferPointer { buffer in

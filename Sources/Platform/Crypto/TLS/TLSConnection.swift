@@ -19,6 +19,8 @@ public final class TLSConnection {
   public private(set) var isEstablished = false
   /// The peer has said that it sends nothing more.
   public private(set) var isEnded = false
+  /// The session of an earlier connection that the hello offers to take up.
+  private var offered: SessionHandle?
 
   /// The client side; starts the handshake at the next `advance`. The certificate must be valid for
   /// `serverName` (a DNS name, also sent as SNI, or a numeric address).
@@ -47,6 +49,10 @@ public final class TLSConnection {
   }
 
   deinit {
+    // Perhaps the offer was why: a peer that trips over the ticket, a path that takes no hello of that size.
+    if let offered, let serverName, !isEstablished, SSL_in_before(ssl) == 0 {
+      context.forget(offered, of: serverName)
+    }
     SSL_free(ssl)
     for buffer in [received, ciphertext] {
       buffer.deinitialize(count: 1)
@@ -177,9 +183,10 @@ public final class TLSConnection {
   }
 
   private func resume(_ serverName: String) {
-    context.sessions.withLock { sessions in
-      guard let session = sessions[serverName] else { return }
+    offered = context.sessions.withLock { sessions -> SessionHandle? in
+      guard let session = sessions[serverName] else { return nil }
       SSL_set_session(ssl, session.raw)
+      return session
     }
   }
 

@@ -105,6 +105,15 @@ public final class TLSContext: Sendable {
 
   private static let http1: StaticString = "\u{8}http/1.1"
 
+  /// Offers a session no more; a newer one stays.
+  func forget(_ session: SessionHandle, of serverName: String) {
+    let forgotten = sessions.withLock { sessions -> SessionHandle? in
+      guard sessions[serverName]?.raw == session.raw else { return nil }
+      return sessions.removeValue(forKey: serverName)
+    }
+    if let forgotten { SSL_SESSION_free(forgotten.raw) }
+  }
+
   private static func create(
     _ method: OpaquePointer?, _ clientTrust: ClientTrust? = nil
   ) throws(TLSError) -> TLSContext {

@@ -162,7 +162,8 @@ public final class HTTP2ServerConnection {
     channel.begin(scratch)
     defer { channel.end(scratch) }
     do {
-      var hasMore = channel.bytesWaiting < SecureChannel.waitingLimit
+      // Also when nothing is encrypted because so much waits: the socket may take all of that at once.
+      var hasMore = true
       var encrypted = channel.bytesWaiting
       while hasMore, encrypted < SecureChannel.waitingLimit {
         scratch.outgoing.removeAll()

@@ -209,13 +209,13 @@ private final class ChannelFixture {
   @Test func `through a proxy it works as without, and what the proxy refuses is named`() throws {
     let fixture = try ChannelFixture()
     let target = fixture.simulator.managementAddress
-    try File.write(fixture.folder.file("proxy"), Array("user:p@ss word\n".utf8))
+    try File.write(fixture.folder.file("proxy"), Array("us%65r:p@ss %41%\n".utf8))
     func flags(_ proxy: TinyProxy) -> [String] {
       [
         "--proxy", "http://\(proxy.address)", "--proxy-credentials", fixture.folder.file("proxy"),
       ]
     }
-    let open = try TinyProxy(to: target, authorization: "Basic dXNlcjpwQHNzIHdvcmQ=")
+    let open = try TinyProxy(to: target, authorization: "Basic dXMlNjVyOnBAc3MgJTQxJQ==")
     let id = try fixture.create(flags(open))
     #expect(try fixture.said(flags(open)) { try $0.list() }.contains(id))
     #expect(open.seen.requests.allSatisfy { $0.hasPrefix("CONNECT 127.0.0.1:\(target.port) ") })

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Glibc
 import Testing
 
 @testable import EventLoop
@@ -25,6 +26,11 @@ import Testing
     #expect(failure.description.hasPrefix("cannot resolve no-such-host.invalid: "))
   }
 
+  @Test func `a look-up that the system refuses says what the system says`() {
+    let failure = ResolutionFailure(host: "api.push.apple.com", code: EAI_SYSTEM, errno: EMFILE)
+    #expect(failure.description == "cannot resolve api.push.apple.com: Too many open files")
+  }
+
   @Test func `requests that wait together share a look-up, each with an order of its own`() {
     var lookUps = SharedLookUps()
     var asked: [String] = []
@@ -48,9 +54,20 @@ import Testing
     #expect(asked == ["a:443", "a:2197", "b:443"])
   }
 
-  private func resolve(_ host: String) throws -> Resolution {
+  @Test func `a hosts file that cannot be read does not send connections elsewhere`() throws {
+    let answer = try resolve("localhost", hostsFile: "/nonexistent/hosts")
+    guard case .failure(let failure) = answer.result else {
+      return #expect(Bool(false), "the system is not asked for what the file may say")
+    }
+    #expect(
+      failure.description.hasPrefix("cannot resolve localhost: cannot open /nonexistent/hosts: "))
+    let numeric = try resolve("192.0.2.7", hostsFile: "/nonexistent/hosts")
+    #expect(try numeric.result.get().count == 1)
+  }
+
+  private func resolve(_ host: String, hostsFile: String? = nil) throws -> Resolution {
     let answers = Mailbox<Resolution>(wakeup: Wakeup())
-    let resolver = try Resolver(answers: answers)
+    let resolver = try Resolver(answers: answers, hostsFile: hostsFile)
     resolver.resolve(host, port: 2_197, number: 42, seed: 1)
     let poller = try Poller()
     try poller.add(answers.wakeup.fd, token: 0, .readable)

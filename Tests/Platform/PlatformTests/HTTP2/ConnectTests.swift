@@ -8,12 +8,13 @@ import Testing
 /// How far a connection came that is given up, and what is said of that.
 @Suite struct ConnectTests {
   private func given(
-    up address: SocketAddress, groups: String? = nil, after stage: ConnectionStage
+    up address: SocketAddress, through proxy: ProxyRequest? = nil, groups: String? = nil,
+    after stage: ConnectionStage
   ) throws -> ConnectionFailure {
     let poller = try Poller(capacity: 4)
     let connection = try HTTP2ClientConnection(
       poller: poller, token: 1, tls: .client(groups: groups), serverName: "localhost")
-    connection.connect(to: address)
+    connection.connect(to: address, through: proxy)
     var events: [ReadyEvent] = []
     var notices: [ConnectionNotice] = []
     func turn() {
@@ -61,5 +62,16 @@ import Testing
     let (small, large) = (try hello("X25519:P-256"), try hello("P-521:P-384:P-256:X25519:X448"))
     #expect(small > 150 && small < large)
     #expect(throws: TLSError.self) { _ = try TLSContext.client(groups: "X25519:nonsense") }
+  }
+
+  @Test func `behind a proxy the size of the hello is that of the hello alone`() throws {
+    let listener = try Socket.listening(on: .loopback(port: 0))
+    let bound = listener.localAddress
+    let address = try #require(bound)
+    let proxy = try TinyProxy(to: address)
+    let request = ProxyRequest(host: "localhost", port: address.port, credentials: nil)
+    let direct = try given(up: address, after: .serverHello)
+    let tunnelled = try given(up: proxy.address, through: request, after: .serverHello)
+    #expect(tunnelled == direct)
   }
 }

@@ -9,13 +9,15 @@ import Testing
 
   /// A client whose socket takes no more, and the requests that it was given: as many as that takes, for how much a
   /// socket takes is the system's choice (more than 4 MB on some).
-  private func stuffed(body: Int) throws -> (Rig, Requests) {
+  ///
+  /// - Parameter waiting: bytes that wait at least.
+  private func stuffed(body: Int, waiting: Int = 100_000) throws -> (Rig, Requests) {
     let rig = try Rig(.engine, connectionWindow: .max, maxConcurrentStreams: 100_000)
     try rig.connect()
     rig.isServerReading = false
     var exchanges: Requests = []
     try rig.turn(
-      until: { rig.client.bytesWaiting > 100_000 },
+      until: { rig.client.bytesWaiting >= waiting },
       each: {
         for _ in 0..<20 {
           let new = rig.exchange(body: body)
@@ -96,5 +98,17 @@ import Testing
     rig.client.socketReady(readable: true, writable: false, hangup: false)
     #expect(
       rig.client.drainNotices() == [.closed(.http2("RST_STREAM on stream 77, which is idle"))])
+  }
+
+  @Test func `a server that breaks the protocol and reads no more is left at once`() throws {
+    let (rig, exchanges) = try stuffed(body: 5_000, waiting: SecureChannel.waitingLimit)
+    // Nobody has opened this stream.
+    rig.server?.faulty?.sendRawReset(777_777, code: 0)
+    rig.server?.flush()
+    rig.client.socketReady(readable: true, writable: false, hangup: false)
+    rig.client.flush()
+    #expect(
+      rig.client.drainNotices() == [.closed(.http2("RST_STREAM on stream 777777, which is idle"))])
+    #expect(rig.completed().count == exchanges.count)
   }
 }

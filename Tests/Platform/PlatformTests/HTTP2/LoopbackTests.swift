@@ -145,4 +145,38 @@ import Testing
     #expect(exchanges.allSatisfy { $0.pointee.status == 200 })
     #expect(rig.client.bytesWaiting == 0)
   }
+
+  /// How much a socket takes is the system's choice; most take all that waits once the server has made room.
+  @Test(arguments: HTTP2Implementation.allCases)
+  func `what is behind a full buffer goes on when the socket takes the buffer as a whole`(
+    _ http2: HTTP2Implementation
+  ) throws {
+    let rig = try Rig(http2, connectionWindow: .max, maxConcurrentStreams: 100_000)
+    try rig.connect()
+    rig.isServerReading = false
+    var exchanges: [UnsafeMutablePointer<Exchange>] = []
+    func submit() {
+      for _ in 0..<20 {
+        let new = rig.exchange(body: 5_000)
+        let isTaken = rig.submit(new)
+        #expect(isTaken)
+        exchanges.append(new)
+      }
+    }
+    try rig.turn(
+      until: { rig.client.bytesWaiting >= SecureChannel.waitingLimit }, each: { submit() })
+    // There is no room for these.
+    submit()
+    let last = try #require(exchanges.last)
+    let written = exchanges.count { $0.pointee.bodySent == $0.pointee.bodyCount }
+    let sent = written - rig.client.bytesWaiting / 5_000 - 4
+    rig.isClientTurning = false
+    rig.isServerReading = true
+    try rig.turn(until: { rig.arrivedStreams.count >= sent })
+    rig.client.flush()
+    rig.isClientTurning = true
+    rig.flushesOnEvents = true
+    try rig.turn(until: { rig.arrivedStreams.contains(last.pointee.streamID) })
+    #expect(rig.client.bytesWaiting == 0)
+  }
 }

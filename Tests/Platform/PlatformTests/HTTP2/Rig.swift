@@ -24,6 +24,9 @@ final class Rig {
   var isServerReading = true
   /// The client handles no events and writes nothing while this is false.
   var isClientTurning = true
+  /// The client writes only after events of its own.
+  var flushesOnEvents = false
+  private var hadEvent = false
   private let http2: HTTP2Implementation
   private let settings: SessionSettings
   private let listener: Socket
@@ -105,11 +108,12 @@ final class Rig {
       try #require(now < start + 300_000, "it does not come to its end")
       poller.wait(timeoutMilliseconds: 10, into: &events)
       if !events.isEmpty { lastEvent = MonotonicClock.milliseconds() }
+      hadEvent = events.contains { $0.token == Self.clientToken }
       for event in events { try handle(event, other) }
       pool.drainReady(into: &arrived)
       requests += arrived
       each()
-      if isClientTurning { client.flush() }
+      if isClientTurning, hadEvent || !flushesOnEvents { client.flush() }
       other?.flush()
       if isServerReading { server?.flush() }
     }

@@ -97,6 +97,35 @@ import Testing
     #expect(throws: TLSError.self) { try other.handshake() }
   }
 
+  @Test func `a session is offered until a handshake with it comes to nothing`() throws {
+    let server = try TLSContext.server(identity: certificates.localhost)
+    func resumes() throws -> Bool {
+      let pair = try TLSPair(client, server)
+      try pair.handshake()
+      var room = [UInt8](repeating: 0, count: 10)
+      let count = try room.withUnsafeMutableBytes { try pair.client.read(into: $0) }
+      #expect(count == 0)
+      return pair.client.isResumed
+    }
+    #expect(try [resumes(), resumes()] == [false, true])
+    // Nothing left for the server.
+    _ = try TLSConnection(client: client, serverName: "localhost")
+    #expect(try resumes())
+    do {
+      let silent = try TLSConnection(client: client, serverName: "localhost")
+      try silent.advance()
+    }
+    #expect(try [resumes(), resumes()] == [false, true])
+    // Another one has brought a newer session meanwhile.
+    do {
+      let beaten = try TLSConnection(client: client, serverName: "localhost")
+      try beaten.advance()
+      #expect(try resumes())
+      withExtendedLifetime(beaten) {}
+    }
+    #expect(try resumes())
+  }
+
   @Test func `a client certificate is shown when asked for`() throws {
     let roots = certificates.authority.certificatePEM
     let server = try TLSContext.server(identity: certificates.localhost, clientRoots: roots)
