@@ -90,25 +90,26 @@ final class FeedbackWorker {
 
   /// Runs until a stop is requested; then finishes the batch under way.
   func run() throws {
-    var hasMore = true
+    var timeout: Int32 = 0
     while !member.hasLeft {
-      hasMore = try turn(now: loop.wait(hasMore ? 0 : Self.turnMilliseconds))
+      timeout = try turn(now: loop.wait(timeout))
     }
     output.close()
     tables.close()
     if let failure = member.failure { throw failure }
   }
 
-  /// - Returns: true when there is more to do at once.
-  private func turn(now: UInt64) throws -> Bool {
+  /// - Returns: how long to sleep, in milliseconds.
+  private func turn(now: UInt64) throws -> Int32 {
     turnBegan = now
     try drainAnswers()
     followGroup(now)
-    if member.hasLeft { return false }
+    if member.hasLeft { return 0 }
     let isReading = try tables.turn(isPublishing: machine.isPublishing)
     if tables.hasErased { upkeep.hasForgotten(now: now) }
     tables.hasErased = false
     let hasTaken = readRecords()
+    let wasIdle = machine.isIdle
     while let action = machine.next(
       now: now, isVerified: tables.isComplete, outstanding: output.outstanding)
     {
@@ -117,8 +118,12 @@ final class FeedbackWorker {
     let isRemoving = try !hasWaited && upkeep.turn(now: MonotonicClock.milliseconds())
     output.lookAfter(now: MonotonicClock.milliseconds())
     counters.set(.backlogMilliseconds, machine.age(now: WallClock.milliseconds()))
-    // What became idle in this turn need not wait for the next event.
-    return hasTaken || isReading || isRemoving || (member.isDraining && machine.isIdle)
+    // What became idle in this turn need not wait for the next event: records may have come while a batch was under way.
+    if isReading || isRemoving || (machine.isIdle && (member.isDraining || !wasIdle)) { return 0 }
+    if let end = machine.growsUntil, machine.hasRoom {
+      return Int32(clamping: min(max(end, now + 1) - now, UInt64(Self.turnMilliseconds)))
+    }
+    return hasTaken ? 0 : Self.turnMilliseconds
   }
 
   private var hasWaited: Bool {

@@ -53,8 +53,11 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   /// How often all marks and suspicions are looked at, besides when something has changed; in milliseconds.
   private static var roundInterval: UInt64 { 60_000 }
   private static var largeBatch: Int { 1_000 }
-  /// In milliseconds.
+  /// How long the batch after a large one grows, in milliseconds.
   private static var growingTime: UInt64 { 250 }
+  /// The time from one batch with records to the next, in milliseconds. Each costs a transaction and questions to Kafka:
+  /// while records come one by one, those of this time share them.
+  private static var spacing: UInt64 { 25 }
   /// Lines in one database transaction, besides those of the last step.
   @usableFromInline static var mostLines: Int { 16_000 }
   /// Bytes of records in a batch, besides those of the last step: what follows from them is no more.
@@ -76,9 +79,11 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   /// Until when answers have been taken, in milliseconds since the epoch.
   public private(set) var takenUntil: Int64 = 0
   private var hasRefutedMarks = false
-  /// Records of the batch before, and until when the next one grows; monotonic milliseconds.
+  /// Records of the batch before.
   private var countBefore = 0
-  private var growsUntil: UInt64?
+  /// When the next batch with records may begin, and until when one with some grows; monotonic milliseconds.
+  private var beginsAt: UInt64 = 0
+  public private(set) var growsUntil: UInt64?
   private var nextRound: UInt64 = 0
   /// The walks over all devices.
   public var rounds = Rounds()
@@ -216,15 +221,16 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
     case .publishing(let next, let count):
       if next < count { return .publish(from: next) }
       guard outstanding == 0 else { return nil }
+      if self.count > 0 { beginsAt = now + Self.spacing }
       drop()
       return .complete
     }
   }
 
-  /// True while the batch waits for more records: after a large one more will come, and share one write of the database's pages.
+  /// True while the batch waits for more records: they will share one write of the database's pages.
   private mutating func isGrowing(_ now: UInt64) -> Bool {
-    guard countBefore >= Self.largeBatch, count > 0, hasRoom else { return false }
-    let end = growsUntil ?? now + Self.growingTime
+    guard count > 0, hasRoom else { return false }
+    let end = growsUntil ?? (countBefore >= Self.largeBatch ? now + Self.growingTime : beginsAt)
     growsUntil = end
     return now < end
   }

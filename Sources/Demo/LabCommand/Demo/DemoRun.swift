@@ -37,6 +37,8 @@ final class DemoRun {
     plan.topicPrefix = place.names.prefix
     // One loop per sender, because the machine is shared with a broker, a gateway and everything else.
     plan.extra["martlet-sender"] = ["--loops", "1"]
+    // The audit reads which requests came, not their header fields and bodies.
+    plan.extra["apns-simulator"] = ["--record-details", "0"]
     // A day's invalid devices within a minute must not count as a wave here.
     plan.extra["martlet-feedback"] = ["--bad-token-limit", "10000000"]
     pipeline = try LocalPipeline(plan, log: context.log)

@@ -30,6 +30,36 @@ import Testing
     #expect(judge(at: 290, records: 2_000) == .verify, "there is no more room")
   }
 
+  @Test func `batches begin 25 ms apart, and a record that comes alone at once`() {
+    var machine = settled()
+    take(1, &machine)
+    finishRounds(&machine)
+    take(1, &machine)
+    #expect(machine.next(now: 24, isVerified: true, outstanding: 0) == nil)
+    #expect(machine.growsUntil == 25 && machine.hasRoom, "its owner looks again then")
+    take(1, &machine)
+    #expect(machine.next(now: 25, isVerified: true, outstanding: 0) == .verify)
+    _ = machine.next(now: 25, isVerified: true, outstanding: 0)
+    machine.judged(following: 0)
+    #expect(machine.next(now: 30, isVerified: true, outstanding: 0) == .complete)
+    #expect(machine.growsUntil == nil)
+    take(100, &machine)
+    #expect(machine.next(now: 31, isVerified: true, outstanding: 0) == .verify, "it is full")
+    _ = machine.next(now: 31, isVerified: true, outstanding: 0)
+    machine.judged(following: 0)
+    #expect(machine.next(now: 40, isVerified: true, outstanding: 0) == .complete)
+    take(1, &machine)
+    #expect(machine.next(now: 65, isVerified: true, outstanding: 0) == .verify)
+  }
+
+  @Test func `a walk over all devices waits for no batch`() {
+    var machine = settled()
+    take(1, &machine)
+    finishRounds(&machine)
+    machine.marksAreRefuted()
+    #expect(machine.next(now: 1, isVerified: true, outstanding: 0) == .verify)
+  }
+
   /// A machine that owns a partition and has looked at all devices.
   private func settled() -> Machine {
     var machine = Machine(records: 100, atOnce: 10)
