@@ -189,6 +189,32 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(isAsked)
   }
 
+  @Test func `a device is found by the beginning of its token alone, in either case`() {
+    func kinds(_ content: TraceReader.Content, _ key: String, _ value: String = "{}")
+      -> [TraceHop.Kind]
+    {
+      var hops: [TraceHop] = []
+      Array(key.utf8).withUnsafeBytes { key in
+        Array(value.utf8).withUnsafeBytes { value in
+          let record = ShownRecord(partition: 0, offset: 0, timestamp: 1, key: key, value: value)
+          TraceReader().read(record, of: "t", content, TraceSubject(.token("abcdef01")), to: &hops)
+        }
+      }
+      return hops.map(\.kind)
+    }
+    #expect(kinds(.devices, "abcdef0123:a.b:production") == [.registered])
+    #expect(kinds(.invalidTokens, "abcdef0123:a.b:production") == [.invalidated])
+    for key in ["ffabcdef01:a.b:production", "ff01:abcdef01:production"] {
+      #expect(kinds(.devices, key).isEmpty && kinds(.invalidTokens, key).isEmpty, "\(key)")
+    }
+    for token in ["abcdef0123", "ABCDEF0123"] {
+      let request = #"{"id":"r","app":"a.b","token":"\#(token)","payload":{}}"#
+      #expect(kinds(.requests, "", request) == [.requested], "\(token)")
+      let waiting = "S1\t1900000000000\t1795000000000\t\t\n\(request)"
+      #expect(kinds(.schedule, "a.b:production:r", waiting) == [.scheduled], "\(token)")
+    }
+  }
+
   @Test func `a bounded number of request ids is followed`() {
     var subject = TraceSubject(.token("abababab"))
     for index in 0..<40 { subject.note(hop(.queued, 1, first, request: "r\(index)")) }
