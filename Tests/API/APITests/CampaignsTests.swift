@@ -141,6 +141,32 @@ import Testing
     #expect(try change("DELETE", "") == 202)
   }
 
+  @Test func `a change that Kafka has is not refused because the schedule is read anew by then`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let location = folder.file("tokens.db")
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    try store.put(1, [Self.entry(try Self.campaign("sale"))])
+    try store.setPosition(1, 2)
+    let fixture = try APIFixture(["--database", location], in: folder, embedded: true)
+    func send(_ method: String, _ path: String, _ body: String? = nil) throws -> Int {
+      try fixture.send(method, path, body, key: "pacer").status
+    }
+    #expect(try eventually { try send("GET", "campaigns/sale") == 200 })
+    #expect(try send("PUT", "paces/app/\(Self.app)", #"{"rate":"9/s"}"#) == 202)
+    try #require(fixture.kafka.broker).setRoundTrip(milliseconds: 2_000)
+    let client = try RawClient(port: fixture.port)
+    client.send(
+      "POST /v1/campaigns/sale/pause HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pacer\r\nConnection: close\r\n\r\n"
+    )
+    expectEventually { fixture.value(of: "martlet_api_requests_in_flight", []) == .integer(1) }
+    try store.startOver(1)
+    let answer = client.receive()
+    #expect(RawClient.status(answer) == 202, "\(answer)")
+    #expect(try send("POST", "campaigns/sale/resume") == 503, "nothing was written")
+  }
+
   @Test func `requests of removed keys end, also where Kafka refuses the record at first`() throws {
     let fixture = try APIFixture(embedded: true)
     // In its batch, and alone.
