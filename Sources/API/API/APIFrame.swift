@@ -111,7 +111,7 @@ final class APIFrame {
   func gone(_ exchange: StreamExchange) {
     guard let request = exchange.attachment as? APIRequest else { return }
     exchange.attachment = nil
-    api.counters.add(.httpAborted)
+    api.countUnanswered(exchange)
     request.isGone = true
     request.records.removeSubrange(request.next...)
     // Records already handed to Kafka are still logged.

@@ -75,7 +75,7 @@ final class NotificationsAPI {
   func gone(_ exchange: StreamExchange) {
     guard let submission = exchange.attachment as? Submission else { return }
     exchange.attachment = nil
-    if !submission.isAnswered { api.counters.add(.httpAborted) }
+    if !submission.isAnswered { api.countUnanswered(exchange) }
     submission.isAnswered = true
     submission.isGivenUp = true
     submission.hasEnded = true
