@@ -52,6 +52,23 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(stories.map { $0.hops.map(\.at) } == [[12, 11, 13, 20, 21, 22]])
   }
 
+  @Test func `of many notifications the newest are shown, and all that is of none`() {
+    // The device's registration, and a request that waits.
+    let others = [hop(.registered, 50), hop(.requested, 99, request: "last")]
+    let pushes = (0..<30 as Range<Int64>).flatMap { number -> [TraceHop] in
+      let request = "r\(number)".exact
+      return [
+        hop(.requested, number, request: request),
+        hop(.queued, number + 1, "\(100 + number)", request: request),
+      ]
+    }
+    let stories = TraceStory.stories(of: others + pushes)
+    #expect(stories.count == 31 && stories.dropFirst().allSatisfy { $0.hops.count == 2 })
+    let newest = TraceStory.newest(2, of: stories)
+    #expect(newest.map(\.apnsID) == [nil, "128", "129"] && newest[0].hops == others)
+    #expect(TraceStory.newest(0, of: stories) == stories)
+  }
+
   @Test func `another app's request of the same id is no part of it`() {
     func owned(_ hop: TraceHop, _ app: String) -> TraceHop {
       var hop = hop
