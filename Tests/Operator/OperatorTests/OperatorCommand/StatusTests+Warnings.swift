@@ -39,6 +39,17 @@ extension StatusTests {
     #expect(json["warnings"]?.array?.count == 9)
   }
 
+  @Test func `a certificate that has expired is not said to expire`() throws {
+    let end = #"martlet_sender_certificate_not_after_timestamp_seconds{certificate="ab"} 1000"#
+    for (wall, words) in [(400.0, "expires in 10 min"), (260_200, "expired 3 d ago")] {
+      let status = PipelineStatus([try reading("sender", end)], before: [], seconds: 1, wall: wall)
+      #expect(
+        StatusText.warnings(status)
+          == ["! a client certificate \(words); the sender's log names it"])
+      #expect(StatusText.lines(status).contains { $0.hasSuffix("first certificate \(words)") })
+    }
+  }
+
   private func headline(_ text: String, _ others: [ProcessReading] = []) throws -> Headline {
     PipelineStatus([try reading("sender", text)] + others, before: [], seconds: 1, wall: 0).headline
   }
