@@ -75,19 +75,24 @@ final class APIFrame {
   }
 
   private func demand(_ needs: APIRoute.Needs, _ key: APIKey) throws(Problem) {
-    if needs.contains(.database) {
-      guard let queries else {
-        throw .unavailable("this process has no database; start it with --database")
-      }
-      let waiting = open.values.count {
-        $0.key.name == key.name && $0.route.needs.contains(.database)
-      }
-      guard !queries.isFull, waiting < QueryWorker.share else {
-        throw .unavailable("too many questions wait for the database")
-      }
-    }
+    if needs.contains(.database) { try demandQuestion(of: key) }
     if needs.contains(.kafka) { try api.demandProducer() }
     if !needs.isDisjoint(with: [.database, .batch]) { try api.demandRoom(key) }
+  }
+
+  /// Checks that there is a database, with room for one more question.
+  ///
+  /// - Parameter request: the key's request that asks, if its body is complete.
+  private func demandQuestion(of key: APIKey, for request: APIRequest? = nil) throws(Problem) {
+    guard let queries else {
+      throw .unavailable("this process has no database; start it with --database")
+    }
+    let waiting = open.values.count {
+      $0 !== request && $0.key.name == key.name && $0.route.needs.contains(.database)
+    }
+    guard !queries.isFull, waiting < QueryWorker.share else {
+      throw .unavailable("too many questions wait for the database")
+    }
   }
 
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
@@ -156,13 +161,13 @@ final class APIFrame {
         request.key = try api.current(request.key)
         try request.route.right?.demand(request.key)
       }
-      perform(try handler(request), request)
+      try perform(try handler(request), request)
     } catch {
       end(request, because: error)
     }
   }
 
-  private func perform(_ action: APIAction, _ request: APIRequest) {
+  private func perform(_ action: APIAction, _ request: APIRequest) throws(Problem) {
     switch action {
     case .read: end(request, because: .malformed("the body is missing"))
     case .answer(let response): end(request, response)
@@ -171,6 +176,8 @@ final class APIFrame {
         open[request.number] = nil
         return
       }
+      // Since its head was admitted, the bodies of many others may have come.
+      if !request.isAcknowledged { try demandQuestion(of: request.key, for: request) }
       extend(request, from: api.now)
       // The answer counts while it is being built, too.
       request.exchange.held = request.body.reservedBytes + query.answerBytes
