@@ -46,6 +46,9 @@ struct TraceHop: Equatable, Sendable {
   /// Whether its record is about a device, not about a push to it.
   var isOfDevice: Bool { [.registered, .removed, .invalidated].contains(kind) }
 
+  /// Whether it is a request that no record of its notifications names.
+  var isNameless: Bool { kind == .requested && requestID == nil }
+
   /// Whether a notification's record may be about this request.
   func sharesRequest(with other: TraceHop) -> Bool {
     guard requestID == other.requestID else { return false }

@@ -149,6 +149,8 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(title([asked]) == "not yet a notification")
     #expect(title([hop(.registered, 10), hop(.invalidated, 20)]) == "the device")
     #expect(title([hop(.registered, 5), asked]) == "not yet a notification")
+    let nameless = [hop(.registered, 5), hop(.requested, 10), hop(.queued, 11, first)]
+    #expect(title(nameless) == "requests without an id, which their notifications do not name")
     let letter = hop(.deadLettered, 20, request: "r")
     #expect(title([asked, letter]) == "no notification: a dead letter")
     let addressed = hop(.outcome, 20, request: "r", outcome: "addressed")
