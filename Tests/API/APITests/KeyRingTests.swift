@@ -39,7 +39,7 @@ import Testing
     #expect(refused(ring).isEmpty)
   }
 
-  @Test func `a check counts the keys that are valid`() throws {
+  @Test func `a check and the metric count the keys that are valid`() throws {
     func check(_ ends: [String]) throws -> Finding {
       let entries = ends.enumerated().map { index, end in
         #"{"name":"\#(index)","sha256":"\#(APIFixture.digest("\(index)"))","apps":["*"]\#(end)}"#
@@ -49,6 +49,7 @@ import Testing
     }
     let expired = #","expires":"2020-01-01""#
     #expect(try check(["", expired]).message == "has one API key")
+    #expect(try KeyRing(folder.file("keys"), .test()).valid == 1)
     let all = try check([expired, expired])
     #expect(all.status == .warning && all.message.contains("expired"))
     #expect(try check([]).message.hasPrefix("has no key:"))
