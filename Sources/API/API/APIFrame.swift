@@ -121,7 +121,7 @@ final class APIFrame {
     request.records.removeSubrange(request.next...)
     // Records already handed to Kafka are still logged.
     if request.outstanding == 0 || open.values.count(where: \.isGone) > Self.mostGone {
-      open[request.number] = nil
+      close(request)
     }
   }
 
@@ -212,8 +212,16 @@ final class APIFrame {
   }
 
   private func end(_ request: APIRequest, _ response: HTTPResponse) {
-    open[request.number] = nil
+    close(request)
     api.answer(request.exchange, request, response)
+  }
+
+  /// Waits no longer for Kafka's answers: the verdict on what has none is that it was not acknowledged.
+  private func close(_ request: APIRequest) {
+    open[request.number] = nil
+    guard request.isBatch else { return }
+    let left = request.records.count - request.next
+    api.counters.add(.unacknowledged, request.outstanding + left)
   }
 
   // MARK: Kafka
@@ -264,8 +272,8 @@ final class APIFrame {
       return true
     }
     let isBatch = tag & Self.batchMark != 0
-    if isBatch { api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged) }
     guard let request = open[UInt64(tag & ~Self.mark & ~Self.batchMark)] else { return true }
+    if isBatch { api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged) }
     if isBatch, isAcknowledged { api.keys.figures.count(1, of: request.key) }
     request.outstanding -= 1
     request.hasFailed = request.hasFailed || !isAcknowledged
