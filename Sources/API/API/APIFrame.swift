@@ -201,8 +201,11 @@ final class APIFrame {
   /// Takes the database's answer to a query.
   func answered(_ answer: QueryWorker.Answer) {
     guard let request = open[answer.number] else { return }
+    let before = request.key
     step(request) { (request) throws(Problem) in
       guard let next = answer.next else { throw .unavailable("the database does not answer") }
+      // The key's rights decided what was read: with others it is read again.
+      guard request.key == before else { return try request.route.handler(request) }
       return try next(request)
     }
   }
