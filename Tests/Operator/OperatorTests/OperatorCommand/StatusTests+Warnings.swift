@@ -77,6 +77,20 @@ extension StatusTests {
     #expect([Headline.ready, .blocked, .degraded].map(\.exitStatus) == [0, 1, 3])
   }
 
+  @Test func `a process that has answered is known by its name when it does not any more`() throws {
+    let (names, url) = (ProcessNames(), "http://10.0.0.5:9464")
+    let gone = ProcessReading(process: url, state: .unreachable("refused"), page: nil)
+    let ingest = try reading("martlet-ingest 10.0.0.5:9470", "martlet_ingest_requests_total 1")
+    func headline() -> Headline {
+      PipelineStatus([ingest, names.named(gone, at: url)], before: [], seconds: 1, wall: 0).headline
+    }
+    #expect(headline() == .degraded)
+    let sender = try reading("martlet-sender 10.0.0.5:9464", "")
+    #expect(names.named(sender, at: url).process == sender.process)
+    #expect(names.named(gone, at: url).process == sender.process)
+    #expect(headline() == .blocked)
+  }
+
   @Test func `what is idle does not count as working while another destination is blocked`() throws
   {
     func status(blocked: Int, accepted: String) throws -> PipelineStatus {
