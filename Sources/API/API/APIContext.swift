@@ -156,6 +156,11 @@ final class APIContext {
         ? .httpAccepted : response.status >= 500 ? .httpUnavailable : .httpRefused)
   }
 
+  /// Counts a request that ended before it was answered here.
+  func countUnanswered(_ exchange: StreamExchange) {
+    counters.add(exchange.isTurnedAway ? .httpUnavailable : .httpAborted)
+  }
+
   /// Logs why Kafka will not take a record: its client only hears that it was not acknowledged. One line stands for all
   /// that are alike within half a minute.
   func tellRefusal(_ error: KafkaError, of topic: KafkaTopic?, _ words: String) {

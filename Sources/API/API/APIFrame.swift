@@ -75,19 +75,24 @@ final class APIFrame {
   }
 
   private func demand(_ needs: APIRoute.Needs, _ key: APIKey) throws(Problem) {
-    if needs.contains(.database) {
-      guard let queries else {
-        throw .unavailable("this process has no database; start it with --database")
-      }
-      let waiting = open.values.count {
-        $0.key.name == key.name && $0.route.needs.contains(.database)
-      }
-      guard !queries.isFull, waiting < QueryWorker.share else {
-        throw .unavailable("too many questions wait for the database")
-      }
-    }
+    if needs.contains(.database) { try demandQuestion(of: key) }
     if needs.contains(.kafka) { try api.demandProducer() }
     if !needs.isDisjoint(with: [.database, .batch]) { try api.demandRoom(key) }
+  }
+
+  /// Checks that there is a database, with room for one more question.
+  ///
+  /// - Parameter request: the key's request that asks, if its body is complete.
+  private func demandQuestion(of key: APIKey, for request: APIRequest? = nil) throws(Problem) {
+    guard let queries else {
+      throw .unavailable("this process has no database; start it with --database")
+    }
+    let waiting = open.values.count {
+      $0 !== request && $0.key.name == key.name && $0.route.needs.contains(.database)
+    }
+    guard !queries.isFull, waiting < QueryWorker.share else {
+      throw .unavailable("too many questions wait for the database")
+    }
   }
 
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
@@ -111,12 +116,12 @@ final class APIFrame {
   func gone(_ exchange: StreamExchange) {
     guard let request = exchange.attachment as? APIRequest else { return }
     exchange.attachment = nil
-    api.counters.add(.httpAborted)
+    api.countUnanswered(exchange)
     request.isGone = true
     request.records.removeSubrange(request.next...)
     // Records already handed to Kafka are still logged.
     if request.outstanding == 0 || open.values.count(where: \.isGone) > Self.mostGone {
-      open[request.number] = nil
+      close(request)
     }
   }
 
@@ -156,13 +161,13 @@ final class APIFrame {
         request.key = try api.current(request.key)
         try request.route.right?.demand(request.key)
       }
-      perform(try handler(request), request)
+      try perform(try handler(request), request)
     } catch {
       end(request, because: error)
     }
   }
 
-  private func perform(_ action: APIAction, _ request: APIRequest) {
+  private func perform(_ action: APIAction, _ request: APIRequest) throws(Problem) {
     switch action {
     case .read: end(request, because: .malformed("the body is missing"))
     case .answer(let response): end(request, response)
@@ -171,6 +176,8 @@ final class APIFrame {
         open[request.number] = nil
         return
       }
+      // Since its head was admitted, the bodies of many others may have come.
+      if !request.isAcknowledged { try demandQuestion(of: request.key, for: request) }
       extend(request, from: api.now)
       // The answer counts while it is being built, too.
       request.exchange.held = request.body.reservedBytes + query.answerBytes
@@ -194,8 +201,11 @@ final class APIFrame {
   /// Takes the database's answer to a query.
   func answered(_ answer: QueryWorker.Answer) {
     guard let request = open[answer.number] else { return }
+    let before = request.key
     step(request) { (request) throws(Problem) in
       guard let next = answer.next else { throw .unavailable("the database does not answer") }
+      // The key's rights decided what was read: with others it is read again.
+      guard request.key == before else { return try request.route.handler(request) }
       return try next(request)
     }
   }
@@ -205,8 +215,16 @@ final class APIFrame {
   }
 
   private func end(_ request: APIRequest, _ response: HTTPResponse) {
-    open[request.number] = nil
+    close(request)
     api.answer(request.exchange, request, response)
+  }
+
+  /// Waits no longer for Kafka's answers: the verdict on what has none is that it was not acknowledged.
+  private func close(_ request: APIRequest) {
+    open[request.number] = nil
+    guard request.isBatch else { return }
+    let left = request.records.count - request.next
+    api.counters.add(.unacknowledged, request.outstanding + left)
   }
 
   // MARK: Kafka
@@ -257,8 +275,8 @@ final class APIFrame {
       return true
     }
     let isBatch = tag & Self.batchMark != 0
-    if isBatch { api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged) }
     guard let request = open[UInt64(tag & ~Self.mark & ~Self.batchMark)] else { return true }
+    if isBatch { api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged) }
     if isBatch, isAcknowledged { api.keys.figures.count(1, of: request.key) }
     request.outstanding -= 1
     request.hasFailed = request.hasFailed || !isAcknowledged

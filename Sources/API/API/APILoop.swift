@@ -119,7 +119,7 @@ final class APILoop: StreamHandler {
     watch.turn(api.producer, now: api.now)
     api.counters.set(.connections, api.server.connections)
     api.counters.set(.inFlight, api.producer.outstanding)
-    api.counters.set(.keys, api.keys.table.keys.count)
+    api.counters.set(.keys, api.keys.valid)
     api.counters.set(.heldBytes, api.server.held)
     api.counters.set(.storedBytes, api.server.stored)
     api.counters.set(.malformed, api.server.refusedHeads)

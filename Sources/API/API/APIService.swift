@@ -27,12 +27,15 @@ public enum APIService: Service {
       + identity(settings)
   }
 
-  private static func keys(_ path: String) -> Finding {
+  static func keys(_ path: String) -> Finding {
     let remedy = "martlet keys api makes a key and its entry"
     do throws(APIKeysFile.Failure) {
-      let count = try APIKeysFile.read(path).keys.count
+      let now = WallClock.milliseconds()
+      let keys = try APIKeysFile.read(path).keys
+      let count = keys.count { !$0.isExpired(now: now) }
       guard count > 0 else {
-        return .warning(.credential, path, "has no key: every request is refused", remedy: remedy)
+        let what = keys.isEmpty ? "has no key" : "has only keys that have expired"
+        return .warning(.credential, path, "\(what): every request is refused", remedy: remedy)
       }
       return .ok(.credential, path, count == 1 ? "has one API key" : "has \(count) API keys")
     } catch {
@@ -40,13 +43,16 @@ public enum APIService: Service {
     }
   }
 
-  private static func identity(_ settings: APISettings) -> [Finding] {
+  static func identity(_ settings: APISettings) -> [Finding] {
     guard let certificate = settings.certificate, let key = settings.certificateKey else {
       return []
     }
     do throws(TLSError) {
-      _ = try TLSIdentity.load(certificate: certificate, key: key)
-      return [.ok(.certificate, certificate, "belongs to \(key)")]
+      let end = try TLSIdentity.load(certificate: certificate, key: key).certificate().expiresAt
+      let problem = CertificateFindings.expiry(
+        of: certificate, at: end, now: WallClock.seconds(),
+        remedy: "renew it and put the new one in its place; martlet-api reads it by itself")
+      return [problem ?? .ok(.certificate, certificate, "belongs to \(key)")]
     } catch {
       return [
         .error(

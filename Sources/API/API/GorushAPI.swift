@@ -74,6 +74,8 @@ private final class GorushReading {
   private(set) var records: [APIRecord] = []
   /// The number of requests, with those refused: a repetition of the body names each as before, whatever is refused.
   private var named = 0
+  /// The number of notifications that became no request.
+  private var refused = 0
   /// The number of tokens for iOS, and the entries of those that get nothing.
   private(set) var count = 0
   private var logs: [JSONValue] = []
@@ -110,7 +112,7 @@ private final class GorushReading {
       }
     }
     var bill = BodyBill()
-    bill.requests = max(records.count, 1)
+    bill.requests = max(named + refused, 1)
     bill.bytes = bytes
     api.keys.take(request.key, bill.due(), now: api.now)
   }
@@ -138,6 +140,7 @@ private final class GorushReading {
   }
 
   private func refuse(_ notification: GorushNotification, _ error: String) {
+    refused += 1
     request.api.counters.add(.refused)
     for token in notification.tokens.isEmpty ? [""] : notification.tokens {
       log(notification, token, error)

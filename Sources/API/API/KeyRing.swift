@@ -15,6 +15,8 @@ struct KeyRing {
   private let path: String
   private let context: ServiceContext
   private(set) var table: APIKeyTable
+  /// The number of keys that have not expired, as of the last look.
+  private(set) var valid = 0
   /// Changes whenever any key changes.
   private(set) var revision = 0
   /// Holders of removed keys whose requests have not been ended yet.
@@ -79,6 +81,7 @@ struct KeyRing {
 
   private mutating func lookAtEnds(_ now: Int64) {
     figures.show(table)
+    valid = table.keys.count { !$0.isExpired(now: now) }
     told = told.filter { name, _ in table.keys.contains { $0.name == name } }
     for key in table.keys {
       guard let days = key.daysLeft(now: now), days < Self.warningDays else {

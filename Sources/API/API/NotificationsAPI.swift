@@ -75,7 +75,7 @@ final class NotificationsAPI {
   func gone(_ exchange: StreamExchange) {
     guard let submission = exchange.attachment as? Submission else { return }
     exchange.attachment = nil
-    if !submission.isAnswered { api.counters.add(.httpAborted) }
+    if !submission.isAnswered { api.countUnanswered(exchange) }
     submission.isAnswered = true
     submission.isGivenUp = true
     submission.hasEnded = true
@@ -120,9 +120,11 @@ final class NotificationsAPI {
   private func finish(_ submission: Submission) {
     guard !submission.isAnswered else { return release(submission) }
     submission.isAnswered = true
+    submission.isDecided = true
     submission.deadline = .max
+    api.counters.add(.unacknowledged, submission.outstanding)
     let response = submission.response()
-    api.keys.figures.count(submission.acknowledged, of: submission.key.key)
+    countForKey(submission)
     api.note(submission.exchange, submission.key.key, requests: submission.acknowledged)
     submission.body.buffer = ByteBuffer(capacity: 16)
     submission.exchange.held = response.heldBytes
@@ -136,19 +138,25 @@ final class NotificationsAPI {
   func delivered(_ place: VerdictTag, isAcknowledged: Bool) {
     guard let submission = submissions[place.slot] else { return }
     submission.outstanding -= 1
-    if isAcknowledged {
-      api.counters.add(.acknowledged)
-      submission.acknowledged += 1
-      if !submission.isAnswered { submission.verdicts.accept(at: place.offset) }
-    } else {
-      api.counters.add(.unacknowledged)
+    if isAcknowledged { submission.acknowledged += 1 }
+    if !submission.isDecided {
+      api.counters.add(isAcknowledged ? .acknowledged : .unacknowledged)
+      if isAcknowledged, !submission.isAnswered { submission.verdicts.accept(at: place.offset) }
     }
     if submission.outstanding == 0, submission.hasEnded { finish(submission) }
+  }
+
+  /// Counts what Kafka has acknowledged since the last call: a body may arrive for hours.
+  private func countForKey(_ submission: Submission) {
+    api.keys.figures.count(
+      submission.acknowledged - submission.counted, of: submission.key.key)
+    submission.counted = submission.acknowledged
   }
 
   /// Resumes waiting bodies, and answers those whose time is up.
   func turn() {
     for submission in submissions.inTurn(api.turns) {
+      countForKey(submission)
       if !submission.hasEnded { proceed(submission) }
       if api.now >= submission.deadline { finish(submission) }
     }
@@ -160,6 +168,7 @@ final class NotificationsAPI {
       return
     }
     submission.slot = nil
+    countForKey(submission)
     submissions.remove(slot)
   }
 

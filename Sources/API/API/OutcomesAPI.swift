@@ -32,6 +32,7 @@ enum OutcomesAPI {
     // The schedule may have it under these apps, as far as they are known by name.
     let named =
       app.map { [$0] } ?? readable.filter { $0 != "*" }.sorted().prefix(mostApps).map(\.text)
+    let areAllNamed = app != nil || (readable.limited?.count ?? .max) <= mostApps
     let keys = named.flatMap { app in
       Environment.allCases.map { ScheduleKey(app: app, environment: $0, id: id) }
     }
@@ -46,7 +47,7 @@ enum OutcomesAPI {
           guard waiting.isEmpty else { return .answer(scheduled(waiting)) }
           if let obstacle { return .answer(Problem.incomplete(obstacle).response) }
         }
-        return .answer(none(try tokens.receiptKeeping(), isScheduleKnown: !keys.isEmpty))
+        return .answer(none(try tokens.receiptKeeping(), isScheduleKnown: areAllNamed))
       })
   }
 
@@ -92,8 +93,7 @@ enum OutcomesAPI {
 
   /// The answer when nothing is known; says whether it could be.
   ///
-  /// - Parameter isScheduleKnown: whether the schedule was searched, which requires an app named by the query or by the
-  ///   key.
+  /// - Parameter isScheduleKnown: whether the schedule was searched for each app that the request may be of.
   private static func none(_ keeping: ReceiptKeeping?, isScheduleKnown: Bool) -> HTTPResponse {
     let hint = isScheduleKnown ? "" : "; ?app= finds a request that waits for its time"
     guard let keeping else {

@@ -17,6 +17,11 @@ struct Query: Sendable {
     case unfinished(Read)
 
     static func answer(_ response: HTTPResponse) -> Found { .next { _ in .answer(response) } }
+
+    /// A refusal of the step, not an answer: a change that Kafka has by then is not refused.
+    static func incomplete(_ obstacle: String) -> Found {
+      .next { _ throws(Problem) in throw .incomplete(obstacle) }
+    }
   }
 
   /// The data that must be complete for a correct answer.
@@ -201,20 +206,14 @@ final class Databases {
   /// Reads; the result is the obstacle if the basis is not complete before and after it.
   func read(_ basis: Query.Basis, _ read: Query.Read) throws(StoreError) -> Query.Found {
     let before = basis.contains(.devices) ? try tokens().state() : nil
-    if let obstacle = before?.obstacle { return .answer(Problem.incomplete(obstacle).response) }
-    if let obstacle = try scheduleObstacle(basis) {
-      return .answer(Problem.incomplete(obstacle).response)
-    }
+    if let obstacle = before?.obstacle { return .incomplete(obstacle) }
+    if let obstacle = try scheduleObstacle(basis) { return .incomplete(obstacle) }
     let found = try read(self)
-    if let obstacle = try scheduleObstacle(basis) {
-      return .answer(Problem.incomplete(obstacle).response)
-    }
+    if let obstacle = try scheduleObstacle(basis) { return .incomplete(obstacle) }
     guard let before else { return found }
     let after = try tokens().state()
     guard before == after else {
-      return .answer(
-        Problem.incomplete(after.obstacle ?? "it was read from the topics anew; ask again")
-          .response)
+      return .incomplete(after.obstacle ?? "it was read from the topics anew; ask again")
     }
     return found
   }

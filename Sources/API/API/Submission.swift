@@ -18,6 +18,8 @@ final class Submission {
   /// The number of its requests and bytes so far.
   var bill = BodyBill()
   var acknowledged = 0
+  /// The number of those that were counted for its key.
+  var counted = 0
   /// The last turn in which it was processed, and the work spent in it.
   private var work: (turn: UInt64, cost: Int) = (0, 0)
   /// The number of requests handed to Kafka and not yet answered.
@@ -32,6 +34,8 @@ final class Submission {
   /// The body is complete, and every item has its verdict.
   var hasEnded = false
   var isAnswered = false
+  /// Its answer has a verdict on each of its requests, which Kafka's later answers do not change.
+  var isDecided = false
   /// The time at which unacknowledged items are given up (monotonic milliseconds).
   var deadline = UInt64.max
   var slot: Int?

@@ -15,6 +15,8 @@ public struct ItemSplitter: Sendable, Equatable {
   public enum Problem: Error, Equatable, Sendable, CustomStringConvertible {
     /// Neither an object nor an array.
     case notADocument
+    /// A byte order mark before the document.
+    case byteOrderMark
     /// Something other than a comma or the end between elements.
     case expectedComma
     /// A comma without an element before or after it.
@@ -29,6 +31,7 @@ public struct ItemSplitter: Sendable, Equatable {
       switch self {
       case .notADocument:
         "the body is neither a JSON object nor an array; send lines as application/x-ndjson"
+      case .byteOrderMark: "the body begins with a byte order mark; send it without one"
       case .expectedComma: "the array has no comma between two elements"
       case .expectedElement: "the array has a comma without an element"
       case .afterTheEnd:
@@ -113,7 +116,9 @@ public struct ItemSplitter: Sendable, Equatable {
       case _ where Self.isBlank(byte):
         scanned += 1
         itemStart = scanned
-      default: try between(byte)
+      default:
+        if state == .start, Self.isByteOrderMark(bytes, scanned) { throw .byteOrderMark }
+        try between(byte)
       }
     }
     if isEnd, state == .start { throw .empty }
@@ -189,6 +194,11 @@ public struct ItemSplitter: Sendable, Equatable {
   private mutating func pass() {
     scanned += 1
     itemStart = scanned
+  }
+
+  private static func isByteOrderMark(_ bytes: Span<UInt8>, _ place: Int) -> Bool {
+    place + 2 < bytes.count && bytes[place] == 0xEF && bytes[place + 1] == 0xBB
+      && bytes[place + 2] == 0xBF
   }
 
   private static func isBlank(_ byte: UInt8) -> Bool {

@@ -21,6 +21,8 @@ const seconds = value => !isNumber(value) ? '–'
   : value < 7200 ? number(Math.round(value / 60)) + ' min'
   : value < 172800 ? number(Math.round(value / 3600)) + ' h'
   : number(Math.round(value / 86400)) + ' d';
+const expiry = left => !isNumber(left) ? '–'
+  : left < 0 ? 'expired ' + seconds(-left) + ' ago' : 'expires in ' + seconds(left);
 const clock = time => isNumber(time) && time > 0 && time < 8e12
   ? new Date(time * 1000).toISOString().slice(11, 19) + ' UTC' : '';
 const words = name => name.replaceAll('_', ' ');
@@ -200,7 +202,7 @@ function figures(status) {
     ['Paused by an operator', paused.join(', ') || '–'],
     ['Paces set', status.paces ? number(status.paces) : '–'],
     ['Oldest provider token', seconds(status.oldest_token_seconds)],
-    ['First certificate expires in', seconds(status.next_certificate_expiry_seconds)],
+    ['First certificate', expiry(status.next_certificate_expiry_seconds)],
     ['Canaries',
       (status.canaries || []).map(c => c.name + ' ' + (c.success ? 'delivered' : 'FAILS')).join(', ') || '–'],
   ];

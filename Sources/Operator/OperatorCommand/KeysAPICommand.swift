@@ -21,7 +21,8 @@ enum KeysAPICommand: Command {
 
     @Declared(
       .integer(
-        "rate", default: 0, in: 0...10_000_000, "Most requests per second; 0 means no limit."))
+        "rate", default: 0, in: 0...10_000_000,
+        "Most requests per second at each martlet-api; 0 means no limit."))
     fileprivate var rate: Int
 
     @Declared(

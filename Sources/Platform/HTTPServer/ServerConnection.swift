@@ -279,8 +279,14 @@ final class ServerConnection {
       keepsConnection: keeps && !server.isStopping, date: server.date)
     response = consume source
     phase = .answering
-    deadline = server.now + server.idleMilliseconds
+    noteProgress(server)
     if let first = response?.drainHead() { put(first) }
+  }
+
+  /// The client takes its answer.
+  private func noteProgress(_ server: StreamServer) {
+    deadline = server.now + server.idleMilliseconds
+    server.clients.heard(id, at: server.now)
   }
 
   private func continueAnswer() -> Bool {
@@ -362,7 +368,7 @@ final class ServerConnection {
       switch socket.write(bytes) {
       case .moved(let count):
         if let tls { tls.ciphertext.pointee.removeFirst(count) } else { outbox.removeFirst(count) }
-        if case .answering = phase { deadline = server.now + server.idleMilliseconds }
+        if case .answering = phase { noteProgress(server) }
       case .wouldBlock: return
       case .end, .failed: return close()
       }

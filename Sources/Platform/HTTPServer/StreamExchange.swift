@@ -12,6 +12,8 @@ public final class StreamExchange {
   /// The sender of the request, once it is accepted: connections of accepted requests are not ended for newcomers
   /// without one.
   public var owner: ExactText?
+  /// Whether the server has answered a request that its handler took, since there was no room for it.
+  public internal(set) var isTurnedAway = false
   public private(set) var isPaused = false
   var response: HTTPResponse?
   /// Bytes that the owner holds in memory for it: the server adds them up.

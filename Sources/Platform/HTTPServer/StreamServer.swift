@@ -14,7 +14,7 @@ public protocol StreamHandler: AnyObject {
   func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int
   /// The body is complete; `answer` is called when the answer is known.
   func ended(_ exchange: StreamExchange)
-  /// The exchange is over: answered, or the client has gone.
+  /// The exchange is over: answered, also for want of room (`isTurnedAway`), or the client has gone.
   func gone(_ exchange: StreamExchange)
 }
 
@@ -220,6 +220,7 @@ public final class StreamServer {
       end(id)
       return nil
     case .refused:
+      exchange.isTurnedAway = true
       return refusal(RequestProblem(503, "too many requests are open"))
     }
   }

@@ -175,6 +175,17 @@ private let lines = "application/x-ndjson"
     #expect(try fixture.requests(1).count == 1)
   }
 
+  /// Who waits until a key is not used any more sees an open stream, too.
+  @Test func `what an open stream has sent is counted for its key, and once`() throws {
+    let fixture = try APIFixture()
+    func count() -> MetricValue? { fixture.value(of: "martlet_api_key_requests_total", ["shop"]) }
+    let client = try stream(fixture)
+    expectEventually { count() == .integer(1) }
+    #expect(try statuses(client) == [202])
+    #expect(try fixture.post(request(), key: "shop").status == 202)
+    #expect(count() == .integer(2))
+  }
+
   @Test func `narrowed rights hold for the next line of an open stream`() throws {
     let fixture = try APIFixture()
     let client = try stream(fixture)

@@ -141,6 +141,68 @@ import Testing
     #expect(try change("DELETE", "") == 202)
   }
 
+  @Test func `a change that Kafka has is not refused because the schedule is read anew by then`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let location = folder.file("tokens.db")
+    let store = try ScheduleStore(TokenStore(location, now: 0))
+    try store.put(1, [Self.entry(try Self.campaign("sale"))])
+    try store.setPosition(1, 2)
+    let fixture = try APIFixture(["--database", location], in: folder, embedded: true)
+    func send(_ method: String, _ path: String, _ body: String? = nil) throws -> Int {
+      try fixture.send(method, path, body, key: "pacer").status
+    }
+    #expect(try eventually { try send("GET", "campaigns/sale") == 200 })
+    #expect(try send("PUT", "paces/app/\(Self.app)", #"{"rate":"9/s"}"#) == 202)
+    try #require(fixture.kafka.broker).setRoundTrip(milliseconds: 2_000)
+    let client = try RawClient(port: fixture.port)
+    client.send(
+      "POST /v1/campaigns/sale/pause HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pacer\r\nConnection: close\r\n\r\n"
+    )
+    expectEventually { fixture.value(of: "martlet_api_requests_in_flight", []) == .integer(1) }
+    try store.startOver(1)
+    let answer = client.receive()
+    #expect(RawClient.status(answer) == 202, "\(answer)")
+    #expect(try send("POST", "campaigns/sale/resume") == 503, "nothing was written")
+  }
+
+  /// Bodies may come long after their heads, and all at once.
+  @Test func `one key's starts leave another's questions room, whenever their bodies come`() throws
+  {
+    let folder = TemporaryFolder()
+    let location = folder.file("tokens.db")
+    try ScheduleStore(TokenStore(location, now: 0)).setPosition(1, 2)
+    let fixture = try APIFixture(["--database", location], in: folder, embedded: true) {
+      $0.ackTimeoutMilliseconds = 60_000
+    }
+    #expect(try eventually { try fixture.send("GET", "campaigns", key: "operator").status == 200 })
+    let beyond = 2
+    let starts = try (0..<QueryWorker.share + beyond).map { number -> (RawClient, String) in
+      let body = Self.body("c\(number)")
+      let client = try RawClient(port: fixture.port)
+      client.send(
+        "POST /v1/campaigns HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pacer\r\n"
+          + "Expect: 100-continue\r\nContent-Type: application/json\r\n"
+          + "Content-Length: \(body.utf8.count)\r\n\r\n")
+      #expect(client.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 100 "))
+      return (client, body)
+    }
+    func unavailable() -> Int {
+      let count = fixture.value(of: "martlet_api_http_requests_total", ["unavailable"])
+      return if case .integer(let number)? = count { number } else { 0 }
+    }
+    let before = unavailable()
+    // None of them ends.
+    try #require(fixture.kafka.broker).setDown()
+    for (client, body) in starts { client.send(body) }
+    expectEventually { unavailable() == before + beyond }
+    expectEventually {
+      fixture.value(of: "martlet_api_requests_in_flight", []) == .integer(QueryWorker.share)
+    }
+    fixture.context.signals.requestFastShutdown()
+  }
+
   @Test func `requests of removed keys end, also where Kafka refuses the record at first`() throws {
     let fixture = try APIFixture(embedded: true)
     // In its batch, and alone.

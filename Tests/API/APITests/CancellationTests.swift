@@ -81,6 +81,28 @@ import Testing
     #expect(unknown.status == 404 && unknown.text.contains("?app="))
   }
 
+  @Test func `a request of an app for which the schedule was not searched is not called unknown`()
+    throws
+  {
+    let folder = TemporaryFolder()
+    let database = folder.file("tokens.db")
+    let store = try ScheduleStore(TokenStore(database, now: 0))
+    let row = ScheduleRow(offset: 1, identity: 0, kind: .request(due: 9_000, written: 5))
+    try store.put(1, [ScheduledEntry(key: "z:production:a", row: row, value: "S1")])
+    try store.setPosition(1, 2)
+    let hundred = (0..<100).map { "\"a\($0)\"" }.joined(separator: ",")
+    let keys = [("many", "\(hundred),\"z\""), ("every", #""a0","*""#)].map { name, apps in
+      #"{"name":"\#(name)","sha256":"\#(APIFixture.digest(name))","apps":[\#(apps)]}"#
+    }
+    let fixture = try APIFixture(
+      ["--database", database], keys: "[\(keys.joined(separator: ","))]")
+    for key in ["many", "every"] {
+      let unknown = try fixture.send("GET", "notifications/a", key: key)
+      #expect(unknown.status == 404 && unknown.text.contains("?app="), "\(key): \(unknown.text)")
+      #expect(try fixture.send("GET", "notifications/a?app=z", key: key).status == 200)
+    }
+  }
+
   @Test func `a time that is too far ahead is refused at once`() throws {
     let fixture = try APIFixture()
     func send(_ seconds: Int64) throws -> String {

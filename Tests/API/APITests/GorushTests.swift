@@ -159,6 +159,16 @@ private let token = String(repeating: "ab", count: 32)
     #expect(try APIFixture.json(record.value ?? "")["id"]?.string == "k/2")
   }
 
+  @Test func `notifications that are refused use up a key's rate, too`() throws {
+    let fixture = try APIFixture(
+      ["--gorush"],
+      keys: #"[{"name":"all","sha256":"\#(APIFixture.digest("all"))","apps":["*"],"rate":2}]"#)
+    let android = #"{"platform":2,"tokens":["t"],"message":"a"}"#
+    let body = Array(repeating: android, count: 100).joined(separator: ",")
+    #expect(try push(fixture, #"{"notifications":[\#(body)]}"#).status == 200)
+    #expect(try push(fixture, #"{"notifications":[\#(android)]}"#).status == 429)
+  }
+
   @Test func `a body that Kafka does not acknowledge is answered with 503`() throws {
     let fixture = try APIFixture(["--gorush", "--gorush-app", "a.b"], embedded: true) {
       $0.ackTimeoutMilliseconds = 300

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import EventLoop
 import Glibc
 import ServiceKit
@@ -47,5 +48,21 @@ import Testing
     ring.look(now: 11_000, isAsked: false)
     #expect(ring.find("new") != nil && ring.find("old") == nil)
     #expect(refused(ring).isEmpty)
+  }
+
+  @Test func `a check and the metric count the keys that are valid`() throws {
+    func check(_ ends: [String]) throws -> Finding {
+      let entries = ends.enumerated().map { index, end in
+        #"{"name":"\#(index)","sha256":"\#(APIFixture.digest("\(index)"))","apps":["*"]\#(end)}"#
+      }
+      try File.write(folder.file("keys"), Array("[\(entries.joined(separator: ","))]".utf8))
+      return APIService.keys(folder.file("keys"))
+    }
+    let expired = #","expires":"2020-01-01""#
+    #expect(try check(["", expired]).message == "has one API key")
+    #expect(try KeyRing(folder.file("keys"), .test()).valid == 1)
+    let all = try check([expired, expired])
+    #expect(all.status == .warning && all.message.contains("expired"))
+    #expect(try check([]).message.hasPrefix("has no key:"))
   }
 }

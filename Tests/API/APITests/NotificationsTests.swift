@@ -6,6 +6,7 @@ import Kafka
 import Records
 import ServiceKit
 import Settings
+import Telemetry
 import TestSupport
 import Testing
 
@@ -184,10 +185,17 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
   {
     let fixture = try APIFixture(embedded: true) { $0.ackTimeoutMilliseconds = 300 }
     #expect(eventually { (try? fixture.post(request()).status) == 202 })
+    func unacknowledged() -> Int {
+      let labels = ["unacknowledged"]
+      let count = fixture.value(of: "martlet_api_notification_requests_total", labels)
+      return if case .integer(let number)? = count { number } else { 0 }
+    }
+    let before = unacknowledged()
     try #require(fixture.kafka.broker).setDown()
     let answer = try fixture.post(request(#","id":"late""#))
     #expect(answer.status == 503)
     #expect(try APIFixture.json(answer.text)["status"]?.int == 503)
+    #expect(unacknowledged() == before + 1)
   }
 
   @Test func `a refused request has its id back, whatever escapes it came with`() throws {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import Crypto
 import EventLoop
 import Glibc
@@ -106,6 +107,17 @@ import Testing
     let value = fixture.value(of: "martlet_api_certificate_not_after_timestamp_seconds", [])
     #expect(value == .integer(Int(end)))
     #expect(end > 1_795_000_000)
+  }
+
+  @Test func `a check tells of a certificate that has expired`() throws {
+    let flags = try flags()
+    try File.write(folder.file("keys"), Array("[]".utf8))
+    let context = try APIService.context(["--keys", folder.file("keys")] + flags)
+    let settings = try APISettings(context.values)
+    #expect(APIService.identity(settings).map(\.status) == [.ok])
+    try CertificateAuthority().issueServer(validity: .expired).write(
+      certificate: flags[1], key: flags[3])
+    #expect(APIService.identity(settings).map(\.message) == ["has expired"])
   }
 
   @Test func `nothing older than TLS 1.2 is spoken`() throws {

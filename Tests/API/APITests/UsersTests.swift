@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EmbeddedKafka
+import EventLoop
+import Glibc
 import Records
 import Store
 import Telemetry
@@ -95,6 +97,44 @@ import Testing
       let answer = try fixture.send("DELETE", "users/ann\(query)", key: "reader")
       #expect(answer.status == 403, "\(query): \(answer.text)")
     }
+  }
+
+  @Test func `rights that are narrowed while the database is asked hold for its answer`() throws {
+    let location = try DatabaseKind.postgres.location(in: folder)
+    try Self.put(
+      try TokenStore(location, now: 1),
+      [(Self.device(1), "ann"), (Self.device(2, app: "a.b"), "ann")])
+    func keys(_ apps: String) -> String {
+      #"[{"name":"two","sha256":"\#(APIFixture.digest("two"))","apps":[\#(apps)]}]"#
+    }
+    let fixture = try APIFixture(
+      ["--database", location], keys: keys(#""\#(Self.shop)","a.b""#)
+    ) { $0.ackTimeoutMilliseconds = 60_000 }
+    #expect(try fixture.send("GET", "users/ann", key: "two").text.contains("a.b"))
+    // Somebody else has the table to himself.
+    let sql = try #require(popen("psql -q '\(location)' >/dev/null 2>&1", "w"))
+    defer { pclose(sql) }
+    func tell(_ text: String) {
+      fputs(text + "\n", sql)
+      fflush(sql)
+    }
+    let mark = folder.file("locked")
+    tell("BEGIN; LOCK TABLE devices IN ACCESS EXCLUSIVE MODE;\n\\! touch '\(mark)'")
+    expectEventually { File.exists(mark) }
+    let client = try RawClient(port: fixture.port)
+    client.send(
+      "GET /v1/users/ann HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer two\r\n"
+        + "Connection: close\r\n\r\n")
+    expectEventually { fixture.value(of: "martlet_api_held_bytes", []) != .integer(0) }
+    try Files.replace(fixture.folder.file("keys"), keys("\"\(Self.shop)\""))
+    fixture.context.signals.requestReload()
+    try expectEventually {
+      try fixture.send("PUT", "devices/ab", #"{"app":"a.b"}"#, key: "two").status == 403
+    }
+    tell("COMMIT;")
+    let answer = client.receive()
+    #expect(RawClient.status(answer) == 200 && answer.contains(Self.shop), "\(answer)")
+    #expect(!answer.contains("a.b"), "\(answer)")
   }
 
   @Test func `of a user with very many devices a thousand are told and forgotten at a time`() throws

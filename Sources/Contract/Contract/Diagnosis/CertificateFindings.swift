@@ -51,17 +51,23 @@ public enum CertificateFindings {
   }
 
   private static func expiry(_ certificate: CertificateFacts, _ now: Int64) -> Finding? {
-    let seconds = certificate.expiresAt - now
-    let remedy =
-      "renew it at Apple and put the new one in its place, or beside it in the certificates file; senders read changed files by themselves"
-    guard seconds > 0 else {
-      return .error(.certificate, certificate.path, "has expired", remedy: remedy)
-    }
-    let days = seconds / 86_400
+    expiry(
+      of: certificate.path, at: certificate.expiresAt, now: now,
+      remedy:
+        "renew it at Apple and put the new one in its place, or beside it in the certificates file; senders read changed files by themselves"
+    )
+  }
+
+  /// The finding about a certificate that has expired, or will soon; nil for any other. Times are seconds since the
+  /// epoch.
+  public static func expiry(
+    of path: String, at end: Int64, now: Int64, remedy: String
+  ) -> Finding? {
+    guard end > now else { return .error(.certificate, path, "has expired", remedy: remedy) }
+    let days = (end - now) / 86_400
     guard days < warningDays else { return nil }
     return .warning(
-      .certificate, certificate.path, "expires in \(days) day\(days == 1 ? "" : "s")",
-      remedy: remedy)
+      .certificate, path, "expires in \(days) day\(days == 1 ? "" : "s")", remedy: remedy)
   }
 
   private static func marks(_ certificate: CertificateFacts) -> Finding? {

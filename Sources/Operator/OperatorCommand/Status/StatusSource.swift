@@ -13,6 +13,7 @@ struct StatusSource: DeclaredSettings, Sendable {
         + " \(usual)."))
   private var addressesFile: String?
   private var urls: [String] = []
+  private let names = ProcessNames()
   /// The file of `martlet up --dir martlet-up` in the same folder.
   private static let usual = "martlet-up/addresses.json"
 
@@ -43,7 +44,9 @@ struct StatusSource: DeclaredSettings, Sendable {
   /// again each time, because a restarted process has its pages elsewhere.
   func read() throws(ServiceFailure) -> [ProcessReading] {
     let pages = try addressesFile.map(Self.pages) ?? []
-    return ProcessSurvey(pages + urls.map { (nil, $0) }).run()
+    let readings = ProcessSurvey(pages + urls.map { (nil, $0) }).run()
+    return readings.prefix(pages.count)
+      + zip(urls, readings.dropFirst(pages.count)).map { names.named($1, at: $0) }
   }
 
   private static func pages(

@@ -33,7 +33,7 @@ extension StatusText {
       lines.append("! the database of device tokens takes no transaction; feedback's log says why")
     }
     if let left = status.nextCertificate, left < certificateWarning {
-      lines.append("! a client certificate expires in \(duration(left)); the sender's log names it")
+      lines.append("! a client certificate \(expiry(left)); the sender's log names it")
     }
     lines += status.refusedReloads.map {
       "! a changed file is refused, and what it held before is in use: \(TerminalText.plain($0)); the log says why"

@@ -94,9 +94,14 @@ enum StatusText {
     var parts: [String] = []
     if let age = status.oldestToken { parts.append("oldest provider token \(duration(age))") }
     if let left = status.nextCertificate {
-      parts.append("first certificate expires in \(duration(left))")
+      parts.append("first certificate \(expiry(left))")
     }
     return parts.isEmpty ? nil : parts.joined(separator: ", ")
+  }
+
+  /// When something expires that has so many seconds left; negative afterwards.
+  static func expiry(_ left: Double) -> String {
+    left < 0 ? "expired \(duration(-left)) ago" : "expires in \(duration(left))"
   }
 
   /// The width of a row's title, including the space before the text.

@@ -87,8 +87,8 @@ enum TraceCommand: Command {
   }
 
   private static func show(_ stories: [TraceStory], _ settings: Settings) {
-    let shown = settings.limit > 0 ? stories.suffix(settings.limit) : stories[...]
-    let lines = settings.isJSON ? shown.flatMap(TraceText.json) : TraceText.lines(Array(shown))
+    let shown = TraceStory.newest(settings.limit, of: stories)
+    let lines = settings.isJSON ? shown.flatMap(TraceText.json) : TraceText.lines(shown)
     for line in lines where !StandardOutput.line(line) { return }
     if shown.count < stories.count {
       StandardError.line(

@@ -46,6 +46,9 @@ struct TraceHop: Equatable, Sendable {
   /// Whether its record is about a device, not about a push to it.
   var isOfDevice: Bool { [.registered, .removed, .invalidated].contains(kind) }
 
+  /// Whether it is a request that no record of its notifications names.
+  var isNameless: Bool { kind == .requested && requestID == nil }
+
   /// Whether a notification's record may be about this request.
   func sharesRequest(with other: TraceHop) -> Bool {
     guard requestID == other.requestID else { return false }
@@ -80,6 +83,15 @@ struct TraceStory: Equatable, Sendable {
     index > 0 ? hops[index].at - hops[index - 1].at : nil
   }
 
+  /// The newest notifications, behind what is of none: that may be newer than they are.
+  ///
+  /// - Parameter limit: the most notifications; 0 for all.
+  static func newest(_ limit: Int, of stories: [TraceStory]) -> [TraceStory] {
+    let notifications = stories.filter { $0.apnsID != nil }
+    return stories.filter { $0.apnsID == nil }
+      + (limit > 0 ? notifications.suffix(limit) : notifications[...])
+  }
+
   /// Groups hops by notification, oldest first; each group starts with the request, whatever its clock says.
   static func stories(of hops: [TraceHop]) -> [TraceStory] {
     let sorted = inOrder(hops)
@@ -90,12 +102,14 @@ struct TraceStory: Equatable, Sendable {
       if byID[id] == nil { order.append(id) }
       byID[id, default: []].append(hop)
     }
+    // A device may have thousands of requests, each with an id of its own.
+    let asked = Dictionary(grouping: sorted.filter { $0.apnsID == nil }, by: \.requestID)
     var told: Set<String> = []
     let stories = order.map { id -> TraceStory in
       let own = byID[id] ?? []
-      let requests = sorted.filter { hop in
-        hop.apnsID == nil && hop.requestID != nil && own.contains(where: hop.sharesRequest(with:))
-      }
+      let named = Set(own.compactMap(\.requestID)).flatMap { asked[$0] ?? [] }
+      let requests = inOrder(
+        named.filter { hop in own.contains(where: hop.sharesRequest(with:)) })
       told.formUnion(requests.map(\.place))
       return TraceStory(
         apnsID: id.text, hops: requests.prefix(1) + inOrder(requests.dropFirst() + own))

@@ -36,9 +36,9 @@ struct TraceReader {
       if let hop = answer(record, place, subject) { hops.append(hop) }
     case .deadLetters:
       if let hop = deadLetter(record, place, subject) { hops.append(hop) }
-    case .devices where subject.isNamed(in: record.key):
+    case .devices where isOfDevice(record, subject):
       if let hop = device(record, place) { hops.append(hop) }
-    case .invalidTokens where subject.isNamed(in: record.key):
+    case .invalidTokens where isOfDevice(record, subject):
       hops.append(invalidation(record, place))
     default: break
     }
@@ -47,6 +47,13 @@ struct TraceReader {
   /// Whether the record has the subject in its key (the token) or in its envelope.
   private func isEither(_ record: ShownRecord, _ subject: TraceSubject) -> Bool {
     subject.isNamed(in: record.key) || subject.isNamed(in: record.value)
+  }
+
+  /// Whether the record's key, which begins with a token, is of the subject's device.
+  private func isOfDevice(_ record: ShownRecord, _ subject: TraceSubject) -> Bool {
+    guard subject.isNamed(in: record.key) else { return false }
+    let key = String(decoding: record.key, as: UTF8.self)
+    return subject.matches(requestID: nil, apnsID: nil, token: key)
   }
 
   private func request(

@@ -44,7 +44,10 @@ struct TraceSubject {
     switch wanted {
     case .id(let id):
       (spellings, mayBeEscaped) = (Self.spellings(id.text), !Self.isPlain(id.text))
-    case .token(let digits): (spellings, mayBeEscaped) = ([Array(digits.utf8)], false)
+    case .token(let digits):
+      // Requests have tokens as their callers write them.
+      let all = digits == digits.uppercased() ? [digits] : [digits, digits.uppercased()]
+      (spellings, mayBeEscaped) = (all.map { Array($0.utf8) }, false)
     }
   }
 

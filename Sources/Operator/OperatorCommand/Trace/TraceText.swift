@@ -29,6 +29,9 @@ enum TraceText {
   private static func title(_ story: TraceStory) -> String {
     guard let id = story.apnsID else {
       if story.hops.allSatisfy(\.isOfDevice) { return "the device" }
+      if story.hops.allSatisfy({ $0.isOfDevice || $0.isNameless }) {
+        return "requests without an id, which their notifications do not name"
+      }
       if let due = story.due {
         return "not yet a notification: scheduled for \(Timestamp.text(milliseconds: due))"
       }

@@ -17,7 +17,7 @@ public struct OpenClients: Sendable {
     var turn: UInt64
     /// The owner of its accepted request.
     var owner: ExactText?
-    /// When a byte came last; nil while the server itself does not read.
+    /// When a byte came last, or of an answer went; nil while the server itself does not read.
     var heard: UInt64?
   }
 
@@ -91,7 +91,7 @@ public struct OpenClients: Sendable {
     }?.key
   }
 
-  /// A byte came; or, with nil, the server does not read for a while.
+  /// A byte came, or one of its answer went; or, with nil, the server does not read for a while.
   public mutating func heard(_ id: Int, at time: UInt64?) { clients[id]?.heard = time }
 
   /// A client's request was answered: it is a guest again, the youngest.

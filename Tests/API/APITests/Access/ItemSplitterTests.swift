@@ -43,6 +43,7 @@ import Waiting
     ("7", ItemSplitter.Problem.notADocument), ("", .empty), ("[{},]", .expectedElement),
     ("[,{}]", .expectedElement), ("[{} {}]", .expectedComma), ("{}{}", .afterTheEnd),
     ("[]]", .afterTheEnd), ("[{}", .unfinished), ("{\"a\":\"", .unfinished),
+    ("\u{FEFF}{}", .byteOrderMark), ("\n\u{FEFF}[{}]", .byteOrderMark), ("｛｝", .notADocument),
   ]) func `a broken body is refused`(_ body: String, _ problem: ItemSplitter.Problem) {
     #expect(throws: problem) { try items(body, .document) }
   }

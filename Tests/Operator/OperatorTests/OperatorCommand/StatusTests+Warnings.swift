@@ -39,6 +39,17 @@ extension StatusTests {
     #expect(json["warnings"]?.array?.count == 9)
   }
 
+  @Test func `a certificate that has expired is not said to expire`() throws {
+    let end = #"martlet_sender_certificate_not_after_timestamp_seconds{certificate="ab"} 1000"#
+    for (wall, words) in [(400.0, "expires in 10 min"), (260_200, "expired 3 d ago")] {
+      let status = PipelineStatus([try reading("sender", end)], before: [], seconds: 1, wall: wall)
+      #expect(
+        StatusText.warnings(status)
+          == ["! a client certificate \(words); the sender's log names it"])
+      #expect(StatusText.lines(status).contains { $0.hasSuffix("first certificate \(words)") })
+    }
+  }
+
   private func headline(_ text: String, _ others: [ProcessReading] = []) throws -> Headline {
     PipelineStatus([try reading("sender", text)] + others, before: [], seconds: 1, wall: 0).headline
   }
@@ -64,6 +75,20 @@ extension StatusTests {
     #expect(try headline(works, [gone("10.0.0.5:9470")]) == .degraded, "nobody knows what it is")
     #expect(PipelineStatus([], before: [], seconds: 1, wall: 0).headline == .blocked)
     #expect([Headline.ready, .blocked, .degraded].map(\.exitStatus) == [0, 1, 3])
+  }
+
+  @Test func `a process that has answered is known by its name when it does not any more`() throws {
+    let (names, url) = (ProcessNames(), "http://10.0.0.5:9464")
+    let gone = ProcessReading(process: url, state: .unreachable("refused"), page: nil)
+    let ingest = try reading("martlet-ingest 10.0.0.5:9470", "martlet_ingest_requests_total 1")
+    func headline() -> Headline {
+      PipelineStatus([ingest, names.named(gone, at: url)], before: [], seconds: 1, wall: 0).headline
+    }
+    #expect(headline() == .degraded)
+    let sender = try reading("martlet-sender 10.0.0.5:9464", "")
+    #expect(names.named(sender, at: url).process == sender.process)
+    #expect(names.named(gone, at: url).process == sender.process)
+    #expect(headline() == .blocked)
   }
 
   @Test func `what is idle does not count as working while another destination is blocked`() throws

@@ -52,6 +52,23 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(stories.map { $0.hops.map(\.at) } == [[12, 11, 13, 20, 21, 22]])
   }
 
+  @Test func `of many notifications the newest are shown, and all that is of none`() {
+    // The device's registration, and a request that waits.
+    let others = [hop(.registered, 50), hop(.requested, 99, request: "last")]
+    let pushes = (0..<30 as Range<Int64>).flatMap { number -> [TraceHop] in
+      let request = "r\(number)".exact
+      return [
+        hop(.requested, number, request: request),
+        hop(.queued, number + 1, "\(100 + number)", request: request),
+      ]
+    }
+    let stories = TraceStory.stories(of: others + pushes)
+    #expect(stories.count == 31 && stories.dropFirst().allSatisfy { $0.hops.count == 2 })
+    let newest = TraceStory.newest(2, of: stories)
+    #expect(newest.map(\.apnsID) == [nil, "128", "129"] && newest[0].hops == others)
+    #expect(TraceStory.newest(0, of: stories) == stories)
+  }
+
   @Test func `another app's request of the same id is no part of it`() {
     func owned(_ hop: TraceHop, _ app: String) -> TraceHop {
       var hop = hop
@@ -132,6 +149,8 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(title([asked]) == "not yet a notification")
     #expect(title([hop(.registered, 10), hop(.invalidated, 20)]) == "the device")
     #expect(title([hop(.registered, 5), asked]) == "not yet a notification")
+    let nameless = [hop(.registered, 5), hop(.requested, 10), hop(.queued, 11, first)]
+    #expect(title(nameless) == "requests without an id, which their notifications do not name")
     let letter = hop(.deadLettered, 20, request: "r")
     #expect(title([asked, letter]) == "no notification: a dead letter")
     let addressed = hop(.outcome, 20, request: "r", outcome: "addressed")
@@ -187,6 +206,32 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
       asking.isNamedOrAsked(in: $0)
     }
     #expect(isAsked)
+  }
+
+  @Test func `a device is found by the beginning of its token alone, in either case`() {
+    func kinds(_ content: TraceReader.Content, _ key: String, _ value: String = "{}")
+      -> [TraceHop.Kind]
+    {
+      var hops: [TraceHop] = []
+      Array(key.utf8).withUnsafeBytes { key in
+        Array(value.utf8).withUnsafeBytes { value in
+          let record = ShownRecord(partition: 0, offset: 0, timestamp: 1, key: key, value: value)
+          TraceReader().read(record, of: "t", content, TraceSubject(.token("abcdef01")), to: &hops)
+        }
+      }
+      return hops.map(\.kind)
+    }
+    #expect(kinds(.devices, "abcdef0123:a.b:production") == [.registered])
+    #expect(kinds(.invalidTokens, "abcdef0123:a.b:production") == [.invalidated])
+    for key in ["ffabcdef01:a.b:production", "ff01:abcdef01:production"] {
+      #expect(kinds(.devices, key).isEmpty && kinds(.invalidTokens, key).isEmpty, "\(key)")
+    }
+    for token in ["abcdef0123", "ABCDEF0123"] {
+      let request = #"{"id":"r","app":"a.b","token":"\#(token)","payload":{}}"#
+      #expect(kinds(.requests, "", request) == [.requested], "\(token)")
+      let waiting = "S1\t1900000000000\t1795000000000\t\t\n\(request)"
+      #expect(kinds(.schedule, "a.b:production:r", waiting) == [.scheduled], "\(token)")
+    }
   }
 
   @Test func `a bounded number of request ids is followed`() {

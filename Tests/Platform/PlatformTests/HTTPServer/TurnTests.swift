@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
 import HTTPServer
 import Synchronization
 import TestSupport
@@ -117,6 +118,81 @@ import Testing
       server.turn()
       return server.connections == 0
     }
+  }
+
+  /// Takes every request in the name of its field `Owner`, and answers without end, or not at all.
+  private final class Taker: StreamHandler {
+    let answers: Bool
+    /// How many were taken, and how many turned away, by their owners.
+    var taken: [String: Int] = [:]
+    var turnedAway: [String: Int] = [:]
+
+    init(answers: Bool) { self.answers = answers }
+
+    func began(_ exchange: StreamExchange) -> HTTPResponse? {
+      exchange.owner = exchange.header("Owner").map(\.exact)
+      return nil
+    }
+
+    func received(_ bytes: UnsafeRawBufferPointer, _ exchange: StreamExchange) -> Int {
+      bytes.count
+    }
+
+    func ended(_ exchange: StreamExchange) {
+      taken[exchange.header("Owner") ?? "", default: 0] += 1
+      guard answers else { return }
+      exchange.answer(.jsonLines { [UInt8](repeating: 0x78, count: 1 << 16) })
+    }
+
+    func gone(_ exchange: StreamExchange) {
+      if exchange.isTurnedAway { turnedAway[exchange.header("Owner") ?? "", default: 0] += 1 }
+    }
+  }
+
+  private static func request(of owner: String) -> String {
+    "GET / HTTP/1.1\r\nHost: x\r\nOwner: \(owner)\r\n\r\n"
+  }
+
+  /// A server for eight connections, seven of which have a request of `many`.
+  private func full(_ handler: Taker) throws -> (server: StreamServer, many: [RawClient]) {
+    let server = try StreamServer(
+      host: "127.0.0.1", port: 0, connections: 8, idleSeconds: 600, identity: nil, handler: handler)
+    let many = try (0..<7).map { _ in try RawClient(port: server.port) }
+    for client in many { client.send(Self.request(of: "many")) }
+    expectEventually {
+      server.turn()
+      return handler.taken["many"] == 7
+    }
+    return (server, many)
+  }
+
+  @Test func `a client that does not read its answer makes room for another's request`() throws {
+    let handler = Taker(answers: true)
+    let (server, many) = try full(handler)
+    let few = try RawClient(port: server.port)
+    expectEventually {
+      few.send(Self.request(of: "few"))
+      server.turn()
+      return handler.taken["few"] == 1
+    }
+    #expect(handler.taken["many"] == 7 && handler.turnedAway["many"] == nil)
+    withExtendedLifetime(many) {}
+  }
+
+  @Test func `a request for which there is no room is told to its handler as an answered one`()
+    throws
+  {
+    let handler = Taker(answers: false)
+    let (server, many) = try full(handler)
+    let few = try RawClient(port: server.port)
+    few.send(Self.request(of: "few"))
+    expectEventually {
+      server.turn()
+      return handler.turnedAway["few"] == 1
+    }
+    #expect(handler.taken["few"] == nil && handler.turnedAway["many"] == nil)
+    #expect(RawClient.status(few.receive(until: "\r\n")) == 503)
+    withExtendedLifetime(many) {}
   }
 
   /// A client may take all that is left in the moment between a full socket and the decision what to wait for.

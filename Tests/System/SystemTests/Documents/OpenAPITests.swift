@@ -87,6 +87,18 @@ import Testing
     #expect(api.stop() == 0, "\(api.output)")
   }
 
+  @Test func `the document says of every operation that a key may lack the right to it`() throws {
+    let document = try JSONDocument(try Repository.text("docs/openapi.json")).root
+    for path in try #require(document["paths"]?.object).members {
+      for method in ["get", "put", "post", "delete"] {
+        guard let operation = path.value[method] else { continue }
+        for status in ["401", "403"] {
+          #expect(operation["responses"]?[status] != nil, "\(method) \(path.key): \(status)")
+        }
+      }
+    }
+  }
+
   @Test
   func `the document names every field of requests and campaigns, and refers to itself alone`()
     throws
