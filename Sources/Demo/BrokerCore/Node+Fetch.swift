@@ -111,12 +111,18 @@ extension Node {
     return .fields(answer)
   }
 
-  /// Answers waiting requests that have enough bytes after an append to a log.
-  mutating func wake(_ log: LogID, _ bytes: Int, _ storage: any LogStorage) {
-    for (connection, fetch) in fetches where fetch.logs.contains(log) {
+  /// Notes the waiting requests that have enough bytes after an append to a log. `takeReplies` answers them: what other
+  /// requests of the same turn append to their partitions needs no further Fetch.
+  mutating func wake(_ log: LogID, _ bytes: Int) {
+    for (connection, fetch) in fetches where fetch.wanted > 0 && fetch.logs.contains(log) {
       fetches[connection]!.wanted -= bytes
-      if fetch.wanted <= bytes { finish(connection, storage) }
+      if fetch.wanted <= bytes { satisfied.append(connection) }
     }
+  }
+
+  mutating func finishSatisfied(_ storage: any LogStorage) {
+    for connection in satisfied { finish(connection, storage) }
+    satisfied.removeAll(keepingCapacity: true)
   }
 
   mutating func finish(_ connection: ConnectionID, _ storage: any LogStorage) {
@@ -128,6 +134,7 @@ extension Node {
 
   /// Reads the records of answers that nobody has taken yet; without their files they could not be read later.
   mutating func loadReplies(_ storage: any LogStorage) {
+    finishSatisfied(storage)
     for place in replies.indices { replies[place].body = replies[place].body.loaded(storage) }
   }
 

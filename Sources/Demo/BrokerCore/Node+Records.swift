@@ -129,7 +129,7 @@ extension Node {
     let offset = try topics[name]!.logs[index].append(
       records, header, settings, now: now.time, storage)
     appended += UInt64(header.count)
-    wake(topics[name]!.logs[index].id, records.count, storage)
+    wake(topics[name]!.logs[index].id, records.count)
     return offset
   }
 

@@ -138,6 +138,7 @@ extension Node {
 
   private mutating func delete(_ topic: Topic, _ storage: any LogStorage) throws(StorageFull) {
     try storage.note(Journal.gone(topic: topic.number))
+    finishSatisfied(storage)
     topics[topic.name] = nil
     namesByID[topic.id] = nil
     finishFetches(of: topic, storage)

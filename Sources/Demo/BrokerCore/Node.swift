@@ -138,6 +138,8 @@ public struct Node: Sendable {
   var groups: [ExactText: Group] = [:]
   var coordinators: [ExactText: Int32] = [:]
   var fetches: [ConnectionID: WaitingFetch] = [:]
+  /// The connections whose waiting Fetch has enough records by now.
+  var satisfied: [ConnectionID] = []
   /// A lower bound for the next Fetch timeout, in ticks; `groupsDue` is the one for group timeouts.
   var fetchesDue = Int64.max
   private var groupsDue = Int64.max
@@ -168,7 +170,8 @@ public struct Node: Sendable {
   }
 
   /// Returns the responses due for this or earlier requests; each connection has one request at a time.
-  public mutating func takeReplies() -> [Group.Reply] {
+  public mutating func takeReplies(_ storage: any LogStorage) -> [Group.Reply] {
+    finishSatisfied(storage)
     defer { replies = [] }
     return replies
   }

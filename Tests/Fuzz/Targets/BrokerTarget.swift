@@ -38,7 +38,7 @@ extension FuzzTarget {
       now.time += 100
       number += 1
       node.tick(at: now, storage)
-      _ = node.takeReplies()
+      _ = node.takeReplies(storage)
       guard let request = try? Request(frame) else { continue }
       let isKnown = node.user(of: .init(number % 3)) != nil
       let outcome = node.handle(request, from: Caller(.init(number % 3)), at: now, storage)

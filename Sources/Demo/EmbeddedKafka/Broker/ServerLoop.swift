@@ -269,7 +269,7 @@ final class ServerLoop {
   /// Sends due responses and handles further input of their connections, which may complete others.
   private func deliver(_ now: Moment) {
     while true {
-      let replies = node.takeReplies()
+      let replies = node.takeReplies(storage)
       if replies.isEmpty { return }
       // All are written before further input is handled: it may delete the records of one of them.
       var answered: [Connection] = []

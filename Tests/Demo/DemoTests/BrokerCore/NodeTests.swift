@@ -119,7 +119,7 @@ import Testing
     let topic: Value = key == 20 ? ["Name": "t"] : ["Name": "t", "Partitions": .list([partition])]
     _ = desk.answer(key, ["Topics": .list([topic])])
     #expect(desk.storage.size == 0)
-    let replies = desk.node.takeReplies()
+    let replies = desk.node.takeReplies(desk.storage)
     let body = try #require(replies.first?.body)
     let records = body["Topics"].list[0]["Partitions"].list[0]["Records"]
     #expect(records.bytes.count == batch.count)

@@ -77,18 +77,18 @@ import Testing
     #expect(desk.ask(1, request, version: 11, from: 5) == .later)
     #expect(desk.node.nextDeadline == 500)
     _ = desk.produce("t", batch(["a"]))
-    #expect(desk.node.takeReplies().isEmpty)
+    #expect(desk.node.takeReplies(desk.storage).isEmpty)
     _ = desk.produce("t", batch(["b"]))
-    let replies = desk.node.takeReplies()
+    let replies = desk.node.takeReplies(desk.storage)
     #expect(replies.map(\.connection) == [ConnectionID(5)])
     #expect(desk.records(replies[0].body).map(\.name) == ["a", "b"])
     #expect(desk.ask(1, Desk.fetchRequest("t", from: 2), version: 11, from: 5) == .later)
     desk.now.ticks = 499
     desk.node.tick(at: desk.now, desk.storage)
-    #expect(desk.node.takeReplies().isEmpty)
+    #expect(desk.node.takeReplies(desk.storage).isEmpty)
     desk.now.ticks = 500
     desk.node.tick(at: desk.now, desk.storage)
-    #expect(desk.node.takeReplies().count == 1)
+    #expect(desk.node.takeReplies(desk.storage).count == 1)
     // Nobody waits where something is wrong, or wants no wait.
     let beyond = desk.answer(1, Desk.fetchRequest("t", from: 9), version: 11)
     #expect(beyond["Topics"].list[0]["Partitions"].list[0]["Error"] == 1)
@@ -97,7 +97,15 @@ import Testing
     #expect(desk.ask(1, Desk.fetchRequest("t", from: 2), version: 11, from: 6) == .later)
     desk.node.disconnected(.init(6), at: desk.now)
     _ = desk.produce("t", batch(["c"]))
-    #expect(desk.node.takeReplies().isEmpty)
+    #expect(desk.node.takeReplies(desk.storage).isEmpty)
+  }
+
+  @Test mutating func `an answer to Fetch has what several requests of a turn append`() {
+    desk.create("t")
+    #expect(desk.ask(1, Desk.fetchRequest("t", from: 0), version: 11, from: 5) == .later)
+    for name in ["a", "b", "c"] { _ = desk.produce("t", batch([name])) }
+    let replies = desk.node.takeReplies(desk.storage)
+    #expect(replies.map { desk.records($0.body).map(\.name) } == [["a", "b", "c"]])
   }
 
   private mutating func offset(_ topic: String, time: Int64) -> Int64 {
