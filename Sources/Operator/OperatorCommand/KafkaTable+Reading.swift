@@ -5,11 +5,9 @@ import ServiceKit
 extension KafkaTable {
   /// Reads the topic to its current end; fails if nothing arrives for 20 seconds, or a stop is requested.
   ///
-  /// - Parameters:
-  ///   - undone: What the command then has not done.
-  ///   - forget: Called before the topic is read again from the start.
+  /// - Parameter forget: Called before the topic is read again from the start.
   func readToEnd(
-    _ context: ServiceContext, undone: String, forget: () -> Void, _ note: (KafkaRecord) -> Void
+    _ context: ServiceContext, forget: () -> Void, _ note: (KafkaRecord) -> Void
   ) throws(ServiceFailure) {
     var limit = ReadingLimit()
     repeat {
@@ -21,7 +19,9 @@ extension KafkaTable {
           note(record)
         })
       if hasRead { limit.restart() }
-      if context.signals.isStopping { throw context.signals.interrupted(undone) }
+      if context.signals.isStopping {
+        throw context.signals.interrupted("\(topic) was not read to its end")
+      }
       try limit.demand(topic, lastError)
     } while !isCaughtUp
   }

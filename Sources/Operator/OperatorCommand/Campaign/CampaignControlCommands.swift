@@ -114,7 +114,10 @@ struct CampaignTarget: Sendable {
   private func tell(
     _ request: CampaignChange, _ key: CampaignKey, _ lookup: CampaignLookup
   ) throws(ServiceFailure) {
-    let noted = try lookup.wait(for: key, withinMilliseconds: Self.patience) {
+    let noted = try lookup.wait(
+      for: key, withinMilliseconds: Self.patience,
+      done: "it is written that campaign \(key.name) is \(request.rawValue)"
+    ) {
       request.isNoted(in: $0.progress)
     }
     guard let noted else {

@@ -51,7 +51,8 @@ enum PauseCommand: Command {
     let cluster = try topic.cluster(context)
     try topic.write(subject.key, .init(key: "paused", value: true), reason: reason, cluster)
     Audit.note("pause", subject.key, context)
-    guard try topic.isPaused(subject, cluster, context) else {
+    let done = "the pause of \(subject.key) is written"
+    guard try topic.isPaused(subject, cluster, context, done: done) else {
       throw ServiceFailure("\(subject.key) is not paused: somebody has resumed it meanwhile")
     }
     let remark =

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+import Contract
+import EmbeddedKafka
+import Glibc
 import Kafka
 import ServiceKit
 import TestSupport
@@ -41,5 +44,48 @@ import Testing
     }
     #expect(
       "\(failure!)" == "a.c:production is not paused; paused: a.b:production, lane:bulk")
+  }
+
+  /// Senders follow it all the same.
+  @Test func `a pause that cannot be read back is said to be written`() throws {
+    let fixture = try KafkaFixture(topics: [("controls", 1)], embedded: true)
+    let refusals = Array(repeating: EmbeddedBroker.Fault.topicNotAuthorized, count: 100_000)
+    fixture.broker?.inject(refusals, into: .fetch)
+    let flags = ["--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap]
+    func failure<C: Command>(_ command: C.Type, _ words: [String]) throws -> String {
+      let context = try command.context(words + flags)
+      let failure = #expect(throws: ServiceFailure.self) {
+        try command.run(command.settings(context.values), context)
+      }
+      return failure?.description ?? ""
+    }
+    let refusal = "this user may not read topic \(fixture.name("controls")): needs Read on it"
+    let paused = try failure(PauseCommand.self, ["a.b"])
+    #expect(paused.hasPrefix(refusal))
+    #expect(paused.hasSuffix("; the pause of a.b:production is written"))
+    let resumed = try failure(ResumeCommand.self, ["a.b"])
+    #expect(resumed.hasPrefix(refusal) && resumed.hasSuffix("; nothing was changed"))
+  }
+
+  @Test func `a command that is interrupted says whether it has written`() throws {
+    let fixture = try KafkaFixture(topics: [("controls", 1), ("schedule", 1)])
+    let flags = ["--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap]
+    let context = try PauseCommand.context(flags)
+    let topic = try ControlTopic(context.values, clientID: "test")
+    let cluster = try KafkaCluster(fixture.configuration, context)
+    let lookup = try CampaignLookup(database: nil, topic.names.schedule, cluster, context)
+    context.signals.requestStop(by: SIGINT)
+    let after = #expect(throws: ServiceFailure.self) {
+      try topic.isPaused(.lane("bulk"), cluster, context, done: "the pause is written")
+    }
+    let unread = "interrupted: \(topic.names.controls) was not read to its end"
+    #expect(after?.description == "\(unread); the pause is written" && after?.status == 130)
+    let before = #expect(throws: ServiceFailure.self) { try topic.paces(cluster, context) }
+    #expect(before?.description == "\(unread); nothing was changed")
+    let key = try #require(CampaignKey("campaign:sale:a.b:production"))
+    let campaign = #expect(throws: ServiceFailure.self) {
+      try lookup.wait(for: key, withinMilliseconds: 60_000, done: "it is written") { _ in false }
+    }
+    #expect(campaign?.description == "interrupted: it is written" && campaign?.status == 130)
   }
 }
