@@ -346,6 +346,29 @@ import Testing
     #expect(try shown([], accepts: false).lines <= 15)
   }
 
+  @Test func `a topic that is written to all the time is shown to the end that it had`() throws {
+    let fixture = try KafkaFixture(topics: [("receipts", 1)])
+    let topic = fixture.name("receipts")
+    let producer = try KafkaProducer(fixture.configuration)
+    defer { producer.close() }
+    let handle = try producer.topic(named: topic)
+    try fixture.produce(producer, handle, key: nil, value: #"{"a":1}"#)
+    let tail = try KafkaTail(fixture.configuration, topic: topic, from: .beginning)
+    defer { tail.close() }
+    let values = try InspectCommand.values([
+      "receipts", "--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap,
+    ])
+    var writes = 0
+    _ = try InspectCommand.show(
+      tail, try InspectCommand.settings(values), try InspectCommand.context(["x"])
+    ) { _ in
+      writes += 1
+      _ = try? fixture.produce(producer, handle, key: nil, value: #"{"a":1}"#)
+      return writes < 100
+    }
+    #expect(writes == 1)
+  }
+
   @Test func `following goes on to partitions that are added`() throws {
     let fixture = try KafkaFixture(topics: [("receipts", 1)], embedded: true)
     let topic = fixture.name("receipts")

@@ -27,6 +27,37 @@ import Testing
     #expect(MonotonicClock.milliseconds() - start >= 1_000)
   }
 
+  @Test func `a partition without a leader is not waited for as long as others grow`() throws {
+    let fixture = try KafkaFixture(topics: [("receipts", 2)], embedded: true)
+    let topic = fixture.name("receipts")
+    func key(of partition: Int32) -> String {
+      let keys = (0..<100).map { "\($0)" }
+      return keys.first { KafkaPartitioner.partition(of: Array($0.utf8), among: 2) == partition }!
+    }
+    let producer = try KafkaProducer(fixture.configuration)
+    defer { producer.close() }
+    let handle = try producer.topic(named: topic)
+    for partition in 0..<Int32(2) {
+      try fixture.produce(producer, handle, key: key(of: partition), value: "1")
+    }
+    // Nothing arrives before one of them has lost its leader.
+    fixture.broker?.inject(Array(repeating: .notLeader, count: 100_000), into: .fetch)
+    let tail = try KafkaTail(fixture.configuration, topic: topic, from: .beginning)
+    defer { tail.close() }
+    try fixture.broker?.setLeader(topic: topic, partition: 1, broker: -1)
+    fixture.broker?.clearFaults(of: .fetch)
+    var records = 0
+    let failure = #expect(throws: ServiceFailure.self) {
+      try tail.visit(to: tail.ends, .test(), patience: 1_000) { _ in
+        records += 1
+        _ = try? fixture.produce(producer, handle, key: key(of: 0), value: "1")
+        return records < 10_000
+      }
+    }
+    let words = "\(topic) could not be read to its end"
+    #expect(failure?.description.hasPrefix(words) == true, "\(failure?.description ?? "")")
+  }
+
   @Test func `each record that arrives begins the wait anew`() throws {
     var limit = ReadingLimit(milliseconds: 0)
     #expect(throws: ServiceFailure.self) { try limit.demand("receipts", nil) }
