@@ -37,7 +37,7 @@ enum TokensReviveCommand: Command {
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if !settings.isConfirmed {
       let count = try invalidDevices(settings).count
-      try Confirmation.ask("register \(count) invalid tokens as of now")
+      try Confirmation.ask("register \(count) invalid tokens as of now", context)
     }
     // Until the question is answered devices register and are forgotten. What they do after this reading is newer.
     let now = WallClock.milliseconds()

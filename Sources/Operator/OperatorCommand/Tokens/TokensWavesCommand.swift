@@ -80,7 +80,7 @@ enum TokensWavesCommand: Command {
     let held = waves.reduce(0) { $0 + $1.held }
     let subject =
       "\(waves.count) wave\(waves.count == 1 ? "" : "s") of \(app), \(environment), with \(held) held tokens"
-    if !settings.isConfirmed { try Confirmation.ask("\(deed) \(subject)") }
+    if !settings.isConfirmed { try Confirmation.ask("\(deed) \(subject)", context) }
     let count = try write(verdict, waves, settings.selection.database)
     let result = try decided(count, of: waves.count, subject)
     Audit.note("tokens \(deed)", result, context)
