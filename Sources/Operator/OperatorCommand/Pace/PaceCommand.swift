@@ -31,7 +31,7 @@ enum PaceCommand: Command {
     mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       topic = try ControlTopic(values, clientID: "martlet-pace")
       guard !values.operands.isEmpty else { return }
-      let target = try PaceTarget(values.operands.prefix(2), self)
+      let target = try PaceTarget(values.operands.prefix(2), self, values)
       wish = .show(target)
       guard values.operands.count == 3 else { return }
       let word = values.operands[2]

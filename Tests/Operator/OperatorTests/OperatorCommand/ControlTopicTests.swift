@@ -4,6 +4,7 @@ import EmbeddedKafka
 import Glibc
 import Kafka
 import ServiceKit
+import Settings
 import TestSupport
 import Testing
 
@@ -44,6 +45,36 @@ import Testing
     }
     #expect(
       "\(failure!)" == "a.c:production is not paused; paused: a.b:production, lane:bulk")
+  }
+
+  @Test func `what would narrow a pause or a pace and does not is refused`() throws {
+    let kafka = ["--kafka", "127.0.0.1:1"]
+    for lane in [["--lane", "bulk"], ["--lane", "bulk", "--environment", "sandbox"]] {
+      let isRefused = (try? PauseCommand.settings(PauseCommand.values(kafka + lane))) == nil
+      #expect(isRefused == (lane.count > 2))
+    }
+    for words in [
+      ["lane", "bulk", "1/s", "--environment", "sandbox"],
+      ["app", "a.b", "1/s", "--push-type", "alert"],
+    ] {
+      #expect(throws: SettingErrors.self) {
+        try PaceCommand.settings(PaceCommand.values(words + kafka))
+      }
+      _ = try PaceCommand.settings(PaceCommand.values(Array(words.dropLast(2)) + kafka))
+    }
+  }
+
+  @Test func `a group is that of the environment which is named`() throws {
+    let pace = try #require(PaceRate("1/s"))
+    let production = PaceSubject.group("a.b", .production, "sale")
+    func subject(_ flags: [String]) throws -> PaceSubject {
+      let values = try PaceCommand.values(["group", "sale", "--kafka", "127.0.0.1:1"] + flags)
+      let target = try PaceTarget(["group", "sale"], PaceCommand.settings(values), values)
+      return try target.subject(among: [production: pace])
+    }
+    #expect(try subject([]) == production)
+    #expect(try subject(["--environment", "production"]) == production)
+    #expect(throws: ServiceFailure.self) { try subject(["--environment", "sandbox"]) }
   }
 
   /// Senders follow it all the same.
