@@ -45,10 +45,14 @@ import Testing
     #expect(ImportCommand.check(fine, try ImportCommand.context(["x"])).map(\.status) == [.error])
   }
 
-  @Test func `lines are produced byte for byte, keyed by their first token`() throws {
+  @Test
+  func `lines are produced byte for byte, without the file's mark, keyed by their first token`()
+    throws
+  {
     let fixture = try KafkaFixture(topics: [("requests", 3)])
     let good = #"{"app":"a.b",  "tokens":["\#(token)","cdcd"],"payload":{"aps":{"badge":1}}}"#
-    let result = try imported("\(good)\n\nnot json\r\n{}\n", fixture, ImportCommand.context(["x"]))
+    let text = "\u{FEFF}\(good)\n\nnot json\r\n{}\n"
+    let result = try imported(text, fixture, ImportCommand.context(["x"]))
     #expect(result.produced == 3)
     #expect(result.unusable == 2)
     #expect(result.refused == 0)
