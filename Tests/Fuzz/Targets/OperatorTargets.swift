@@ -30,7 +30,9 @@ extension FuzzTarget {
       if let problem = unfit(text.json(letter), parser) ?? unfit(text.wholeJSON(letter), parser) {
         return problem
       }
-      guard case .send(let topic, _, let value) = planner.plan(letter, now: now) else { return nil }
+      guard case .send(let topic, _, let value?) = planner.plan(letter, now: now) else {
+        return nil
+      }
       switch letter.stage {
       case DeadLetterStage.sender.rawValue: return changed(letter, value, topic, names)
       case DeadLetterStage.ingest.rawValue:

@@ -156,12 +156,13 @@ final class ReceiptReplayer {
     ) { record throws(ServiceFailure) in
       try look(at: record, &wanted) && wanted.count > 0
     }
+    // A stop that is requested while Kafka's answers are awaited leaves nothing out.
+    result.wasStopped = walk.context.signals.isStopping
+    if !result.wasStopped { result.missing = wanted.count }
     if let output {
       try output.finish()
       (result.sent, result.refused) = (output.sent, output.refused)
     }
-    result.wasStopped = walk.context.signals.isStopping
-    if !result.wasStopped { result.missing = wanted.count }
   }
 
   func end() -> String { output?.end() ?? "nothing" }
