@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import EmbeddedKafka
 import EventLoop
+import Glibc
 import Kafka
 import ServiceKit
 import TestSupport
@@ -90,5 +91,21 @@ import Testing
     #expect(
       failure?.description
         == "this user may not read topic \(topic): needs Read on it (TOPIC_AUTHORIZATION_FAILED)")
+  }
+
+  /// Nor would it for one that somebody has stopped.
+  @Test func `provider tokens of an interrupted command are no matter of time`() throws {
+    let fixture = try KafkaFixture(topics: [("provider-tokens", 1)])
+    let values = try ChannelsListCommand.values([
+      "--app", "a.b", "--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap,
+    ])
+    let (settings, context) = (try ChannelSettings(values), ServiceContext(values))
+    context.signals.requestStop(by: SIGINT)
+    let failure = #expect(throws: ServiceFailure.self) {
+      _ = try CurrentProviderToken.authorization(
+        app: settings.app, settings.environment, settings.cluster, settings.seal,
+        TimeLimit(milliseconds: 60_000), context)
+    }
+    #expect(failure?.description.hasPrefix("interrupted: ") == true && failure?.status == 130)
   }
 }
