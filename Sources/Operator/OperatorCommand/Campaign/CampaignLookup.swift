@@ -50,13 +50,14 @@ struct CampaignName: Sendable {
 final class CampaignLookup {
   private let database: String?
   private let table: KafkaTable?
+  private let cluster: KafkaCluster
   private let context: ServiceContext
   private var found: [CampaignKey: (record: CampaignRecord, identity: Int64)] = [:]
 
   init(
     database: String?, _ topic: String, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    (self.database, self.context) = (database, context)
+    (self.database, self.cluster, self.context) = (database, cluster, context)
     table =
       database == nil
       ? try orFail { try KafkaTable(cluster.configuration, topic: topic) } : nil
@@ -74,7 +75,7 @@ final class CampaignLookup {
       guard let table else {
         return try CampaignReading.all(database ?? "", named: name, context) { $0 }
       }
-      try table.readToEnd(context, forget: { found = [:] }, { note($0) })
+      try table.readToEnd(cluster, context, forget: { found = [:] }, { note($0) })
       return found.values.map(\.record)
     }
   }

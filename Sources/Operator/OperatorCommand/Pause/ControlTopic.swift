@@ -92,7 +92,7 @@ struct ControlTopic: Sendable {
       let table = try orFail { try KafkaTable(cluster.configuration, topic: names.controls) }
       defer { table.close() }
       try table.readToEnd(
-        context, forget: { found = [:] },
+        cluster, context, forget: { found = [:] },
         { record in
           let name = String(decoding: record.key, as: UTF8.self)
           found[name.exact] = record.value.baseAddress == nil ? nil : entry(name, record.value)

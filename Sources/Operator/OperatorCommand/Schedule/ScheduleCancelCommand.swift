@@ -114,7 +114,7 @@ enum ScheduleCancelCommand: Command {
       found = try? ScheduleRecord(record.value)
       identity = ScheduleRow.identity(of: record.value)
     }
-    try table.readToEnd(context, forget: { found = nil }, note)
+    try table.readToEnd(cluster, context, forget: { found = nil }, note)
     return found
   }
 }

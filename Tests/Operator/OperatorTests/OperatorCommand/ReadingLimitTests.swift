@@ -59,6 +59,29 @@ import Testing
     #expect(failure?.description.hasPrefix(words) == true, "\(failure?.description ?? "")")
   }
 
+  /// Its end is never reported: each fetch brings a record.
+  @Test func `a table that is written to all the time is read to the end that it had`() throws {
+    let fixture = try KafkaFixture(topics: [("schedule", 1)])
+    let topic = fixture.name("schedule")
+    let producer = try KafkaProducer(fixture.configuration)
+    defer { producer.close() }
+    let handle = try producer.topic(named: topic)
+    try fixture.produce(producer, handle, key: "a", value: "1")
+    let context = try ServiceContext.test()
+    let cluster = try KafkaCluster(fixture.configuration, context)
+    let table = try KafkaTable(fixture.configuration, topic: topic)
+    defer { table.close() }
+    var records = 0
+    try table.readToEnd(
+      cluster, context, forget: { records = 0 },
+      { _ in
+        records += 1
+        guard records < 1_000 else { return }
+        _ = try? fixture.produce(producer, handle, key: "a", value: "1")
+      })
+    #expect((1..<1_000).contains(records))
+  }
+
   @Test func `each record that arrives begins the wait anew`() throws {
     var limit = ReadingLimit(milliseconds: 0)
     #expect(throws: ServiceFailure.self) { try limit.demand("receipts", nil) }
