@@ -68,6 +68,11 @@ enum TokensReviveCommand: Command {
     "\(revived) of \(count) tokens: \(names.joined(separator: " "))" + Audit.doubt(unanswered)
   }
 
+  /// What an interrupted command has done.
+  static func registered(_ revived: Int, of count: Int, unanswered: Int) -> String {
+    "\(revived) of \(count) tokens were registered" + Audit.doubt(unanswered)
+  }
+
   private static func invalidDevices(_ settings: Settings) throws(ServiceFailure) -> [KnownDevice] {
     let found: [KnownDevice] = try settings.selection.read { reader throws(StoreError) in
       var invalid: [KnownDevice] = []
@@ -109,7 +114,8 @@ enum TokensReviveCommand: Command {
     }
     while output.outstanding > 0 {
       if context.signals.isStopping {
-        throw context.signals.interrupted("\(revived) of \(invalid.count) tokens were registered")
+        throw context.signals.interrupted(
+          registered(revived, of: invalid.count, unanswered: output.outstanding))
       }
       output.flush()
       try drain()

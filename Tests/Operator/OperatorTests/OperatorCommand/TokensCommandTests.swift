@@ -98,6 +98,11 @@ import Testing
     #expect(TokensReviveCommand.deed(1, of: 1, ["ab…"], unanswered: 0) == "1 of 1 tokens: ab…")
   }
 
+  @Test func `an interrupted revival does not say that what is under way was not registered`() {
+    let words = TokensReviveCommand.registered(0, of: 3, unanswered: 3)
+    #expect(words == "0 of 3 tokens were registered; 3 more may be stored or not")
+  }
+
   @Test func `a dry run reads everything, produces nothing, and needs no Kafka`() throws {
     let result = try run("{\"token\":\"\(token)\",\"app\":\"a.b\"}\n{\"token\":\"xyz\"}\n")
     #expect(result.isDry && result.devices == 1 && result.problems == 1)
