@@ -154,6 +154,13 @@ import Testing
       #expect(ahead.hasPrefix("\(field): is more than a day ahead"), "\(ahead)")
     }
     #expect(try problem(#"{"token":"ab","invalid_since":"x"}"#).hasPrefix("invalid_since: "))
+    for (state, field) in [("removed", "removed_at"), ("invalid", "invalid_since")] {
+      let untimed = try problem(#"{"token":"ab","state":"\#(state)"}"#)
+      #expect(untimed == "\(field): is required: state is \(state)")
+      #expect(try problem(#"{"token":"\#(token)","state":"\#(state)","\#(field)":0}"#) == "")
+    }
+    #expect(try problem(#"{"token":"\#(token)","state":"registered"}"#) == "")
+    #expect(try problem(#"{"token":"ab","state":"gone"}"#).hasPrefix("state: must be "))
     #expect(try problem(#"{"token":"ab","user":5}"#).hasPrefix("user: "))
     #expect(try problem(#"{"token":"ab","colour":5}"#).hasPrefix("colour: "))
     let long = String(repeating: "x", count: 257)
@@ -285,6 +292,13 @@ import Testing
       #expect(state.word == expected.word, "\(number)")
       if expected.isInvalid { #expect(state.mark == expected.mark, "\(number)") }
     }
+  }
+
+  @Test func `a removal of which only the mark is left does not come back registered`() throws {
+    let state = DeviceState(mark: .init(removedAt: 1_795_000_000_000))
+    let line = JSONValue.object(KnownDevice(device: Self.device(1), state: state).exported).text
+    let records = try TokenRecords(TokenObjects().line(line), TokenDefaults())
+    #expect(records.device?.event == .removed(at: 1_795_000_000_000) && records.feedback == nil)
   }
 
   @Test func `a user's tokens are listed with what they are for and their age`() {
