@@ -92,7 +92,7 @@ enum PaceCommand: Command {
       let done = "the pace of \(subject) is written"
       let kept = try topic.paces(cluster, context, done: done)[subject]
       let remark =
-        if case .lane(let lane) = subject { try topic.remark(onLane: lane, cluster) } else { "" }
+        if case .lane(let lane) = subject { topic.remark(onLane: lane, cluster) } else { "" }
       StandardOutput.line("pace of \(subject): \(kept.map { "\($0)" } ?? "none")\(remark)")
     case .clear(let target): try clear(target, topic, cluster, context)
     }

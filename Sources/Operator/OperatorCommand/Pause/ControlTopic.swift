@@ -120,16 +120,15 @@ struct ControlTopic: Sendable {
     throw ServiceFailure("\(what); \(kind): \(others.isEmpty ? "none" : list)\(more)")
   }
 
-  /// What a command adds about a lane without a topic of its own, or an empty text.
+  /// What a command that has written adds about a lane without a topic of its own; an empty text if there is nothing to
+  /// add, or the cluster does not answer any more.
   ///
   /// The first of `--lanes`, a setting that these commands do not have, is on a topic without its name.
-  func remark(onLane lane: String, _ cluster: KafkaCluster) throws(ServiceFailure) -> String {
+  func remark(onLane lane: String, _ cluster: KafkaCluster) -> String {
     guard lane != Lanes.standard.name(.first) else { return "" }
     let topic = "\(names.prefix)notifications.\(lane)"
-    let listing = try orFail {
-      try cluster.admin.topicListing(naming: [topic], timeoutMilliseconds: 10_000)
-    }
-    guard listing.sizes[topic] == nil, listing.hidden[topic] == nil else { return "" }
+    let listing = try? cluster.admin.topicListing(naming: [topic], timeoutMilliseconds: 10_000)
+    guard let listing, listing.sizes[topic] == nil, listing.knows(topic) else { return "" }
     return "; there is no topic \(topic): senders ignore it unless \(lane) is the first of --lanes"
   }
 

@@ -56,7 +56,7 @@ enum PauseCommand: Command {
       throw ServiceFailure("\(subject.key) is not paused: somebody has resumed it meanwhile")
     }
     let remark =
-      if case .lane(let lane) = subject { try topic.remark(onLane: lane, cluster) } else { "" }
+      if case .lane(let lane) = subject { topic.remark(onLane: lane, cluster) } else { "" }
     StandardOutput.line("paused \(subject.key)\(remark)")
   }
 }

@@ -19,9 +19,9 @@ import Testing
     ])
     let topic = try ControlTopic(values, clientID: "test")
     let cluster = try KafkaCluster(fixture.configuration, try PauseCommand.context(["x"]))
-    #expect(try topic.remark(onLane: "bulk", cluster).isEmpty)
-    #expect(try topic.remark(onLane: "transactional", cluster).isEmpty, "its topic has no name")
-    let remark = try topic.remark(onLane: "bulkk", cluster)
+    #expect(topic.remark(onLane: "bulk", cluster).isEmpty)
+    #expect(topic.remark(onLane: "transactional", cluster).isEmpty, "its topic has no name")
+    let remark = topic.remark(onLane: "bulkk", cluster)
     #expect(remark.hasPrefix("; there is no topic \(fixture.name("notifications.bulkk")): "))
   }
 
