@@ -146,6 +146,7 @@ import Testing
       let large = String(repeating: "x", count: count)
       let result = try imported("{}\n\(large)\n{}\n", fixture, ImportCommand.context(["x"]))
       #expect(result.lines == 3 && result.produced == 2 && result.refused == 1)
+      #expect(result.unusable == 2, "of those that were produced")
     }
     let unfinished = String(repeating: "x", count: LineSource.longestLine + 500_000)
     let bad = try settings("{}\n\(unfinished)", folder, [])
