@@ -5,6 +5,7 @@ import EventLoop
 import Kafka
 import Records
 import ServiceKit
+import Telemetry
 import TestSupport
 import Testing
 
@@ -291,6 +292,16 @@ import Testing
       #expect(state.details == expected.details, "\(number)")
       #expect(state.word == expected.word, "\(number)")
       if expected.isInvalid { #expect(state.mark == expected.mark, "\(number)") }
+    }
+  }
+
+  @Test func `what a registration says steers no terminal, and is the same when read`() throws {
+    let details = DeviceDetails(user: "a\u{9B}2Jb\u{202E}c")
+    let state = DeviceState(presence: .registered(at: 1), details: details)
+    let known = KnownDevice(device: Self.device(1), state: state)
+    for line in [known.exported.line, known.shown.line] {
+      #expect(!line.unicodeScalars.contains { TerminalText.isHarmful($0.value) }, "\(line)")
+      #expect(try JSONDocument(line).root["user"]?.string == details.user)
     }
   }
 
