@@ -80,7 +80,7 @@ enum ChannelsDeleteCommand: Command {
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if !settings.isConfirmed {
       try Confirmation.ask(
-        "delete channel \(settings.channel) of \(settings.common.app) permanently")
+        "delete channel \(settings.channel) of \(settings.common.app) permanently", context)
     }
     try ChannelSession(settings.common, context).delete(settings.channel)
   }

@@ -22,6 +22,9 @@ enum CurrentProviderToken {
       try follow(topic, cluster.configuration, seal, timeLimit, into: &book, context)
     }
     guard let problems = found else {
+      if context.signals.isStopping {
+        throw context.signals.interrupted("\(topic) was not read to its end; no request was sent")
+      }
       throw ServiceFailure("\(topic) was not read to its end in time; increase --timeout")
     }
     let now = WallClock.milliseconds()

@@ -56,7 +56,10 @@ enum DeadLettersListCommand: Command {
     let isStopped = context.signals.isStopping
     if !settings.isJSON {
       let parts = reasons.sorted { $0.key < $1.key }.map { "\($0.value) \($0.key)" }
-      let extent = isStopped ? "so far, stopped before the end" : "in all"
+      let extent =
+        isStopped
+        ? "so far, stopped before the end"
+        : count == settings.filter.most ? "listed, as many as --limit allows" : "in all"
       _ = print(
         count > 0
           ? "\(count) \(extent): \(parts.joined(separator: ", "))"
@@ -161,7 +164,8 @@ enum DeadLettersReplayCommand: Command {
     let now = WallClock.milliseconds()
     try walk(scan, "looking", settings) { letter in
       preview.count(planner.plan(letter, now: now))
-      found.insert(letter.place)
+      // Of millions that are not asked for by place, none needs to be known.
+      if !settings.filter.places.isEmpty { found.insert(letter.place) }
       return true
     }
     preview.wasStopped = context.signals.isStopping
@@ -175,7 +179,7 @@ enum DeadLettersReplayCommand: Command {
     let isLarge = preview.total > fewLetters || settings.filter.isOpen
     if isLarge && !settings.isConfirmed {
       let extent = settings.filter.isOpen ? ", whatever they are: no filter is given" : ""
-      try Confirmation.ask("replay \(preview.total) dead letters\(extent)")
+      try Confirmation.ask("replay \(preview.total) dead letters\(extent)", context)
     }
     let replayer = try DeadLetterReplayer(cluster, preview.sent.keys.sorted(), planner, context)
     defer { Audit.note(name, replayer.end(), context) }

@@ -38,7 +38,7 @@ struct ReplayResult: Equatable {
     case .cut: "the value was too long and was cut"
     case .expired: "the expiration has passed"
     case .unknownLane: "its lane is none of --lanes"
-    case .unknownStage: "it has no stage header"
+    case .unknownStage: "its stage and origin name no topic that it could go back to"
     case .webhook: "it is for one endpoint only; docs/webhooks.md says how to send its events again"
     }
   }
@@ -95,11 +95,11 @@ final class DeadLetterReplayer {
     return try output.produce(name, key: key, value: value, headers: headers)
   }
 
-  /// Waits until Kafka has acknowledged or rejected everything.
+  /// Waits until Kafka has acknowledged or rejected everything. A stop that is requested meanwhile leaves nothing out.
   func finish() throws(ServiceFailure) {
+    result.wasStopped = context.signals.isStopping
     try output.finish()
     (result.sent, result.refused) = (output.sent, output.refused)
-    result.wasStopped = context.signals.isStopping
   }
 
   func end() -> String { output.end() }

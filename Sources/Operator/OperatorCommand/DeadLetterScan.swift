@@ -39,11 +39,9 @@ struct DeadLetterScan {
     let tail = try orFail { try KafkaTail(reading: topic, of: cluster, from: .beginning) }
     defer { tail.close() }
     var (looked, passed) = (0, 0)
-    try tail.visit(to: marks.map(\.high), context) { record throws(ServiceFailure) in
-      // A partition that was added since has none.
-      guard Int(record.partition) < marks.count,
-        record.offset < marks[Int(record.partition)].high
-      else { return true }
+    let ends = marks.map(\.high)
+    try tail.visit(to: ends, context) { record throws(ServiceFailure) in
+      guard record.isBefore(ends) else { return true }
       looked += 1
       let letter = DeadLetterEntry(record)
       guard filter.matches(letter, parser) else { return true }

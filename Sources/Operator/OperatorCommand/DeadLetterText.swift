@@ -29,11 +29,7 @@ struct DeadLetterText {
 
   /// The letter without its value, as one JSON object.
   func json(_ letter: DeadLetterEntry) -> String {
-    text(members(letter))
-  }
-
-  private func text(_ object: JSONObject) -> String {
-    TerminalText.json(String(decoding: JSONValue.object(object).text, as: UTF8.self))
+    members(letter).line
   }
 
   /// The letter with its value, as one JSON object.
@@ -47,7 +43,7 @@ struct DeadLetterText {
     } else if let value = letter.value {
       object.append("value", .string(hidden(shownValue(value))))
     }
-    return text(object)
+    return object.line
   }
 
   private func members(_ letter: DeadLetterEntry) -> JSONObject {

@@ -128,8 +128,8 @@ final class Importer {
 
   /// Skips the rest of a line that is too long for a record: a piece of it would be another request.
   private func skipLine() throws(ServiceFailure) {
-    result.unusable += 1
-    if output != nil { result.refused += 1 }
+    // A check counts what would not be produced; of an import only what was produced can be invalid.
+    if output == nil { result.unusable += 1 } else { result.refused += 1 }
     progress?.end()
     StandardError.line(
       "line \(line) has more than \(LineSource.longestLine) bytes, and no record holds as many")

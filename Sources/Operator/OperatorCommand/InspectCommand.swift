@@ -64,7 +64,9 @@ enum InspectCommand: Command {
     if !settings.isJSON, !settings.isRaw { StandardOutput.line(RecordRow.head) }
     let shown = try show(tail, settings, context) { StandardOutput.write($0) }
     if tail.missed > 0 {
-      StandardError.line("\(tail.missed) records were removed before they could be read")
+      StandardError.line(
+        "\(tail.missed) offsets have no record to show: compacted, removed, or the ends of transactions"
+      )
     }
     // Following ends with a stop signal, so this is no error.
     if context.signals.isStopping, !settings.follows {
@@ -72,8 +74,8 @@ enum InspectCommand: Command {
     }
   }
 
-  /// Shows records until the end of the topic, the limit, a stop, or a failed write. Returns the number of lines shown.
-  /// Fails if nothing arrives for 20 seconds of a partition that was not read to its end.
+  /// Shows records until the end that the topic had at the start, the limit, a stop, or a failed write. Returns the
+  /// number of lines shown. Fails if no record below that end arrives for 20 seconds.
   ///
   /// - Parameter write: Writes complete lines; returns false when it accepts no more.
   static func show(
@@ -93,14 +95,19 @@ enum InspectCommand: Command {
       let taken = tail.poll(into: &batch, timeoutMilliseconds: 0)
       let count = taken > 0 ? taken : tail.poll(into: &batch, upTo: 1, timeoutMilliseconds: 100)
       defer { batch.release() }
+      var advances = false
       for index in 0..<count where shown < most && !context.signals.isStopping {
-        shown += printer.append(ShownRecord(batch[index]), to: &lines, most: most - shown)
+        let record = batch[index]
+        advances = advances || record.isBefore(tail.ends)
+        shown += printer.append(ShownRecord(record), to: &lines, most: most - shown)
       }
       guard lines.isEmpty || write(lines.bytes) else { return shown }
       lines.removeAll()
-      if shown >= most || count == 0 && tail.isCaughtUp && !settings.follows { return shown }
-      if count > 0 || tail.isCaughtUp { limit.restart() }
-      if !tail.isCaughtUp { try limit.demand(tail.topic, tail.lastError) }
+      // A topic that is written to all the time has no other end.
+      let isRead = tail.hasRead(to: tail.ends)
+      if shown >= most || isRead && !settings.follows { return shown }
+      if isRead || advances { limit.restart() }
+      if !isRead { try limit.demand(tail.topic, tail.lastError) }
     }
     return shown
   }

@@ -15,7 +15,7 @@ extension KafkaTail {
   }
 
   /// Calls `body` with each record until everything below these ends of the partitions is read, and with some that stand
-  /// behind them. Fails if nothing arrives for 20 seconds.
+  /// behind them. Fails if nothing below them arrives for 20 seconds: while a partition has no leader, others may grow.
   ///
   /// - Parameters:
   ///   - patience: How long to wait for the next record, in milliseconds.
@@ -34,16 +34,26 @@ extension KafkaTail {
       if context.signals.isStopping { return false }
       let count = poll(into: &batch, timeoutMilliseconds: 100)
       defer { batch.release() }
+      var advances = false
       for index in 0..<count {
-        guard try body(batch[index]) else { return false }
+        let record = batch[index]
+        advances = advances || record.isBefore(ends)
+        guard try body(record) else { return false }
       }
       afterBatch(count)
       // The last offsets may not belong to records.
       if count == 0, isCaughtUp { break }
       // What `body` did took time, too.
-      if count > 0 { limit.restart() }
+      if advances { limit.restart() }
       try limit.demand(topic, lastError)
     }
     return true
+  }
+}
+
+extension KafkaRecord {
+  /// Whether it stands below these ends of its topic's partitions.
+  func isBefore(_ ends: [Int64]) -> Bool {
+    Int(partition) < ends.count && offset < ends[Int(partition)]
   }
 }

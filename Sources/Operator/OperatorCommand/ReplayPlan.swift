@@ -20,7 +20,8 @@ enum ReplayPlan: Equatable {
     case webhook
   }
 
-  case send(topic: String, key: [UInt8]?, value: [UInt8])
+  /// A nil value is a tombstone.
+  case send(topic: String, key: [UInt8]?, value: [UInt8]?)
   case skip(Obstacle)
 }
 
@@ -49,7 +50,7 @@ struct ReplayPlanner {
     case DeadLetterStage.sender.rawValue: notification(letter, now)
     case DeadLetterStage.feedback.rawValue:
       [names.feedback, names.devices].contains(letter.originTopic)
-        ? .send(topic: letter.originTopic, key: letter.key, value: letter.value ?? [])
+        ? .send(topic: letter.originTopic, key: letter.key, value: letter.value)
         : .skip(.unknownStage)
     case DeadLetterStage.scheduler.rawValue:
       letter.originTopic == names.schedule

@@ -35,9 +35,9 @@ final class ReplayProducer {
     }
   }
 
-  /// Produces one record; returns false if the command is being stopped.
+  /// Produces one record, or a tombstone; returns false if the command is being stopped.
   func produce(
-    _ name: String, key: [UInt8]?, value: [UInt8], headers: [KafkaHeader] = []
+    _ name: String, key: [UInt8]?, value: [UInt8]?, headers: [KafkaHeader] = []
   ) throws(ServiceFailure) -> Bool {
     if !known.contains(name) {
       try cluster.demand(name, "martlet topics create creates it")

@@ -6,6 +6,7 @@ public import EventLoop
 /// Owned by one thread. The caller holds the table itself and applies each record in order.
 public final class KafkaTable {
   public var topic: String { changelog.topic }
+  public var partitions: Int { changelog.positions.count }
   private let changelog: KafkaChangelog
   private let wakeup: Wakeup?
   private var batch = KafkaBatch(capacity: 256)
@@ -17,6 +18,11 @@ public final class KafkaTable {
 
   /// True if every partition has been read to its end since the start or the last rebuild, so the table may be served.
   public var isCaughtUp: Bool { unfinished.isEmpty }
+  /// True if every partition has been read up to the offset that `ends` has for it. The end of one whose records come
+  /// faster than a fetch waits is never reported.
+  public func hasRead(to ends: [Int64]) -> Bool {
+    zip(changelog.positions, ends).allSatisfy { $0 >= $1 }
+  }
   /// The number of times the broker no longer had our position, so that everything was read again from the start.
   /// Entries of the caller that are older and not read again are stale.
   public private(set) var rebuilds = 0

@@ -20,6 +20,8 @@ public final class KafkaTail {
   /// Between two questions for added partitions, in milliseconds.
   private static let lookInterval: UInt64 = 5_000
 
+  /// The next offset to be written of each partition, as of the start.
+  public let ends: [Int64]
   private let reader: LogReader
   private var progress = ReadProgress()
   private var unfinished: Set<Int32>
@@ -50,9 +52,10 @@ public final class KafkaTail {
     var starts: [Int64?] = []
     if case .time(let time) = start { starts = reader.starts(since: time) }
     // Before anything is read: what is asked behind a fetch is answered after it, which may wait for records.
-    var firsts: [Int64] = []
-    for partition in 0..<Int32(partitions) {
+    var (firsts, ends): ([Int64], [Int64]) = ([], [])
+    for partition in 0..<Int32(reader.partitions) {
       let marks = try reader.watermarks(partition, timeoutMilliseconds: timeoutMilliseconds)
+      ends.append(marks.high)
       let first =
         switch start {
         case .beginning: marks.low
@@ -62,6 +65,7 @@ public final class KafkaTail {
         }
       firsts.append(first)
     }
+    self.ends = ends
     for (partition, first) in firsts.enumerated() {
       progress.begin(at: first)
       try reader.start(Int32(partition), at: first)

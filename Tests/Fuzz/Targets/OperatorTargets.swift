@@ -30,18 +30,25 @@ extension FuzzTarget {
       if let problem = unfit(text.json(letter), parser) ?? unfit(text.wholeJSON(letter), parser) {
         return problem
       }
-      guard case .send(let topic, _, let value) = planner.plan(letter, now: now) else { return nil }
+      guard case .send(let topic, _, let value?) = planner.plan(letter, now: now) else {
+        return nil
+      }
       switch letter.stage {
       case DeadLetterStage.sender.rawValue: return changed(letter, value, topic, names)
+      case DeadLetterStage.ingest.rawValue where names.notifications.contains(topic):
+        return changed(letter, value, topic, names)
       case DeadLetterStage.ingest.rawValue:
         guard let object = (try? parser.parse(value))?.object else {
           return "a request that is no JSON object is replayed"
         }
-        if topic != names.requests { return foreign(letter, object, value, topic, names) }
+        guard [names.requests, names.campaignRequests].contains(topic) else {
+          return "replayed to \(topic)"
+        }
         return object["id"] != nil || object["apns_id"] != nil || letter.origin.isEmpty
           ? nil : "a request loses its name"
       default:
-        return [names.feedback, names.devices].contains(topic) ? nil : "replayed to \(topic)"
+        let own = [names.feedback, names.devices, names.schedule]
+        return own.contains(topic) ? nil : "replayed to \(topic)"
       }
     }
   }
@@ -60,16 +67,6 @@ extension FuzzTarget {
     return DeadLetterEntry(
       partition: 3, offset: 14, timestamp: now, key: headers.last { $0.name == "key" }?.value,
       value: Array(rest), headers: headers)
-  }
-
-  /// A request of another server's format goes unchanged to the topic that it came from, and to none of ours.
-  private static func foreign(
-    _ letter: DeadLetterEntry, _ object: JSONObject, _ value: [UInt8], _ topic: String,
-    _ names: TopicNames
-  ) -> String? {
-    let isOurs = names.all.contains { $0.name == topic }
-    let isUnchanged = topic == letter.originTopic && value == letter.value
-    return !isOurs && isUnchanged && object["app"] == nil ? nil : "replayed to \(topic)"
   }
 
   /// A replayed notification is the same one as if it were new.

@@ -11,19 +11,18 @@ public struct CanaryWatch: Sendable {
     case notAcknowledged = "not_acknowledged"
     /// Kafka has the request, and no receipt came in time.
     case noReceipt = "no_receipt"
-    case rejected, expired, suppressed, deduplicated, superseded, cancelled
+    case rejected, expired, suppressed, superseded, cancelled
     case deadLettered = "dead_lettered"
     /// The canary's user has no device.
     case noDevice = "no_device"
 
-    /// nil for the outcome that is a success.
+    /// nil for the outcome that is a success, and for those that do not end a push.
     init?(_ outcome: Outcome) {
       switch outcome {
-      case .delivered, .addressed: return nil
+      case .delivered, .addressed, .deduplicated: return nil
       case .rejected: self = .rejected
       case .expired: self = .expired
       case .suppressed: self = .suppressed
-      case .deduplicated: self = .deduplicated
       case .superseded: self = .superseded
       case .cancelled: self = .cancelled
       case .deadLettered: self = .deadLettered
@@ -85,7 +84,8 @@ public struct CanaryWatch: Sendable {
 
   public mutating func acknowledged() { push?.isAcknowledged = true }
 
-  /// A receipt was read; nil if it does not end the push under way. Of a user's devices the first outcome counts.
+  /// A receipt was read; nil if it does not end the push under way. Of a user's devices the first outcome counts. What
+  /// ingest or a sender does again after a rebalance ends as deduplicated, while the first is under way.
   ///
   /// - Parameters:
   ///   - created: wall time at which ingest made the notification; nil if it made none.
@@ -96,7 +96,8 @@ public struct CanaryWatch: Sendable {
     now: UInt64, wall: Int64
   ) -> Result? {
     let isToNobody = outcome == .addressed && reason == "\(ReceiptCause.noDevice.code)"
-    guard let push, push.id == id, outcome != .addressed || isToNobody else { return nil }
+    guard let push, push.id == id, outcome != .deduplicated, outcome != .addressed || isToNobody
+    else { return nil }
     self.push = nil
     if isToNobody { return .failure(.noDevice) }
     if let failure = Failure(outcome) { return .failure(failure) }

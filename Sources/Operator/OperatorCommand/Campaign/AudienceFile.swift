@@ -57,9 +57,7 @@ final class AudienceFile {
     while let line = try source.next() {
       if context.signals.isStopping { throw stopped }
       number += 1
-      // Editors of Windows begin a file with a byte order mark, which nobody sees.
-      let mark = number == 1 && line.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
-      let text = UnsafeRawBufferPointer(rebasing: line[mark...]).bindMemory(to: UInt8.self).span
+      let text = line.bindMemory(to: UInt8.self).span
       if DeviceToken.trimmed(text).isEmpty { continue }
       var digits: [UInt8] = []
       let token = Result { () throws(DeviceToken.Problem) in

@@ -10,7 +10,8 @@ enum CampaignCancelCommand: Command {
   static let name = "campaign cancel"
   static let summary =
     "Ends a campaign: it addresses no further devices, and what senders have not sent yet ends as cancelled. Says how far"
-    + " the campaign is then. --by ends all campaigns that an API key or a person has started."
+    + " the campaign is then. --by ends all campaigns that an API key or a person has started, of --app and --environment"
+    + " if they are given."
   private static let by = SettingKey<String?>.text(
     "by", placeholder: "WHO",
     "In place of NAME: all campaigns that this has started, the name of an API key or what martlet campaign list NAME has"
@@ -34,6 +35,8 @@ enum CampaignCancelCommand: Command {
     }
     return CampaignTarget(
       topic: try ControlTopic(values, clientID: "martlet-campaign"), name: name, by: by,
+      app: values[CampaignName.app],
+      environment: values[CampaignName.environment].flatMap { Environment($0) },
       database: values[CommandSettings.scheduleIfAny])
   }
 
@@ -53,6 +56,10 @@ struct CampaignTarget: Sendable {
   /// The name; nil for all campaigns that `by` has started.
   let name: CampaignName?
   var by: String?
+  /// Those of `by` that are not of this app are not meant.
+  var app: String?
+  /// Those of `by` that are not of this environment are not meant.
+  var environment: Environment?
   let database: String?
 
   /// Requests a change of the campaigns, and prints their state once the scheduler has recorded it.
@@ -81,23 +88,36 @@ struct CampaignTarget: Sendable {
     _ context: ServiceContext
   ) throws(ServiceFailure) {
     guard let by else { return }
-    let now = WallClock.milliseconds()
-    let meant = try lookup.campaigns().filter {
-      ($0.by.utf8.elementsEqual(by.utf8) || $0.by.utf8.elementsEqual("key \(by)".utf8))
-        && $0.isUnderWay(now: now)
-    }
-    .sorted { $0.key.description < $1.key.description }
+    let meant = started(by: by, among: try lookup.campaigns(), now: WallClock.milliseconds())
     guard !meant.isEmpty else {
-      throw ServiceFailure("no campaign that \(by) has started is under way")
+      let owner = [app, environment?.description].compactMap(\.self).joined(separator: ", ")
+      throw ServiceFailure(
+        "no campaign\(owner.isEmpty ? "" : " of \(owner)") that \(by) has started is under way")
     }
     for campaign in meant { try write(request, campaign, nil, cluster, context) }
     for campaign in meant { try tell(request, campaign.key, lookup) }
   }
 
+  /// Those of these campaigns that `by` has started, of the app and environment that are meant, and that are under way;
+  /// in the order of their keys.
+  func started(by: String, among campaigns: [CampaignRecord], now: Int64) -> [CampaignRecord] {
+    campaigns.filter { campaign in
+      let (starter, key) = (campaign.by.utf8, campaign.key)
+      guard starter.elementsEqual(by.utf8) || starter.elementsEqual("key \(by)".utf8),
+        key.app == app ?? key.app, key.environment == environment ?? key.environment
+      else { return false }
+      return campaign.isUnderWay(now: now)
+    }
+    .sorted { $0.key.description < $1.key.description }
+  }
+
   private func tell(
     _ request: CampaignChange, _ key: CampaignKey, _ lookup: CampaignLookup
   ) throws(ServiceFailure) {
-    let noted = try lookup.wait(for: key, withinMilliseconds: Self.patience) {
+    let noted = try lookup.wait(
+      for: key, withinMilliseconds: Self.patience,
+      done: "it is written that campaign \(key.name) is \(request.rawValue)"
+    ) {
       request.isNoted(in: $0.progress)
     }
     guard let noted else {

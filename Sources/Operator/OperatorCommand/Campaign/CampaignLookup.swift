@@ -50,13 +50,14 @@ struct CampaignName: Sendable {
 final class CampaignLookup {
   private let database: String?
   private let table: KafkaTable?
+  private let cluster: KafkaCluster
   private let context: ServiceContext
   private var found: [CampaignKey: (record: CampaignRecord, identity: Int64)] = [:]
 
   init(
     database: String?, _ topic: String, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) {
-    (self.database, self.context) = (database, context)
+    (self.database, self.cluster, self.context) = (database, cluster, context)
     table =
       database == nil
       ? try orFail { try KafkaTable(cluster.configuration, topic: topic) } : nil
@@ -65,13 +66,18 @@ final class CampaignLookup {
   deinit { table?.close() }
 
   /// All campaigns in their current state, or at least those of a name.
-  func campaigns(named name: String? = nil) throws(ServiceFailure) -> [CampaignRecord] {
-    guard let table else {
-      return try CampaignReading.all(database ?? "", named: name, context) { $0 }
+  ///
+  /// - Parameter done: What the command has done before.
+  func campaigns(
+    named name: String? = nil, done: String = ControlTopic.undone
+  ) throws(ServiceFailure) -> [CampaignRecord] {
+    try ServiceFailure.noting(done) { () throws(ServiceFailure) -> [CampaignRecord] in
+      guard let table else {
+        return try CampaignReading.all(database ?? "", named: name, context) { $0 }
+      }
+      try table.readToEnd(cluster, context, forget: { found = [:] }, { note($0) })
+      return found.values.map(\.record)
     }
-    try table.readToEnd(
-      context, undone: "nothing was changed", forget: { found = [:] }, { note($0) })
-    return found.values.map(\.record)
   }
 
   /// Keeps the record of a campaign with the highest revision.
@@ -94,13 +100,16 @@ final class CampaignLookup {
 
   /// Waits until a campaign has the wanted state.
   ///
+  /// - Parameter done: What the command has done before.
   /// - Returns: The campaign then; nil on timeout.
   func wait(
-    for key: CampaignKey, withinMilliseconds time: Int, _ isWanted: (CampaignRecord) -> Bool
+    for key: CampaignKey, withinMilliseconds time: Int, done: String,
+    _ isWanted: (CampaignRecord) -> Bool
   ) throws(ServiceFailure) -> CampaignRecord? {
     let limit = TimeLimit(milliseconds: time)
     while limit.left > 0 {
-      let campaign = try campaigns(named: key.name).first { $0.key == key }
+      if context.signals.isStopping { throw context.signals.interrupted(done) }
+      let campaign = try campaigns(named: key.name, done: done).first { $0.key == key }
       if let campaign, isWanted(campaign) { return campaign }
       if database != nil { usleep(100_000) }
     }

@@ -93,7 +93,9 @@ enum CampaignStartCommand: Command {
     let campaign = settings.campaign
     settings.warnings.tell()
     // Before anything is written.
-    if let database = settings.database { _ = try isKnown(campaign, database, context) }
+    if let database = settings.database {
+      _ = try isKnown(campaign, database, context, done: "nothing was started")
+    }
     if let file = settings.tokens { try write(file, settings, cluster, context) }
     try cluster.write(settings.names.schedule, key: Array("\(campaign.key)".utf8), campaign.value)
     Audit.note("campaign start", "\(campaign.key)", context)
@@ -140,9 +142,11 @@ enum CampaignStartCommand: Command {
   private static func awaitScheduler(
     _ database: String, _ campaign: CampaignRecord, _ context: ServiceContext
   ) throws(ServiceFailure) {
+    let done = "the start of campaign \(campaign.name) is written"
     let limit = TimeLimit(milliseconds: patience)
-    while limit.left > 0, !context.signals.isStopping {
-      if try isKnown(campaign, database, context) { return }
+    while limit.left > 0 {
+      if context.signals.isStopping { throw context.signals.interrupted(done) }
+      if try isKnown(campaign, database, context, done: done) { return }
       usleep(100_000)
     }
     throw ServiceFailure(
@@ -151,11 +155,15 @@ enum CampaignStartCommand: Command {
   }
 
   /// Whether the scheduler has this start; fails if it has another campaign of the name.
+  ///
+  /// - Parameter done: What the command has done before.
   private static func isKnown(
-    _ campaign: CampaignRecord, _ database: String, _ context: ServiceContext
+    _ campaign: CampaignRecord, _ database: String, _ context: ServiceContext, done: String
   ) throws(ServiceFailure) -> Bool {
-    let known = try CampaignReading.all(database, named: campaign.name, context) { known in
-      known.key == campaign.key ? known : nil
+    let known = try ServiceFailure.noting(done) { () throws(ServiceFailure) -> [CampaignRecord] in
+      try CampaignReading.all(database, named: campaign.name, context) { known in
+        known.key == campaign.key ? known : nil
+      }
     }
     guard let known = known.first else { return false }
     if known.at == campaign.at, known.by == campaign.by { return true }

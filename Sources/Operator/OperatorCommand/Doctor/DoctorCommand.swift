@@ -56,6 +56,10 @@ enum DoctorCommand: Command {
       )
     }
     let results = DoctorRound.run(visits)
+    // Ctrl-C ends the programs, too: what they have not found is no finding.
+    if context.signals.isStopping {
+      throw context.signals.interrupted("not everything was checked")
+    }
     let report = DoctorReport(results)
     guard show(report, isJSON: settings.isJSON) else { return }
     let errors = report.count(.error)

@@ -31,7 +31,7 @@ enum PaceCommand: Command {
     mutating func finish(_ values: SettingValues) throws(SettingErrors) {
       topic = try ControlTopic(values, clientID: "martlet-pace")
       guard !values.operands.isEmpty else { return }
-      let target = try PaceTarget(values.operands.prefix(2), self)
+      let target = try PaceTarget(values.operands.prefix(2), self, values)
       wish = .show(target)
       guard values.operands.count == 3 else { return }
       let word = values.operands[2]
@@ -89,9 +89,10 @@ enum PaceCommand: Command {
       )
       Audit.note("pace set", "\(subject) \(rate)", context)
       // Senders use the newest record of the topic, and another operator may have written one after ours.
-      let kept = try topic.paces(cluster, context)[subject]
+      let done = "the pace of \(subject) is written"
+      let kept = try topic.paces(cluster, context, done: done)[subject]
       let remark =
-        if case .lane(let lane) = subject { try topic.remark(onLane: lane, cluster) } else { "" }
+        if case .lane(let lane) = subject { topic.remark(onLane: lane, cluster) } else { "" }
       StandardOutput.line("pace of \(subject): \(kept.map { "\($0)" } ?? "none")\(remark)")
     case .clear(let target): try clear(target, topic, cluster, context)
     }
@@ -106,7 +107,8 @@ enum PaceCommand: Command {
     ) { key, _ in PaceSubject(key: key).map { "\($0)" } }
     try topic.write(subject.key, nil, cluster)
     Audit.note("pace clear", "\(subject)", context)
-    let kept = try topic.paces(cluster, context)[subject]
+    let done = "the end of the pace of \(subject) is written"
+    let kept = try topic.paces(cluster, context, done: done)[subject]
     StandardOutput.line(
       kept.map { "pace of \(subject): \($0), set by somebody else meanwhile" }
         ?? "no pace of \(subject)")

@@ -9,10 +9,14 @@ struct PaceTarget: Sendable {
   private let name: String
   private let app: String?
   private let environment: Environment
+  /// Whether the environment is not just the default.
+  private let isEnvironmentGiven: Bool
   private let pushType: PushType
 
   /// - Parameter words: `app`, `lane`, `group` or `device`, and a name.
-  init(_ words: ArraySlice<String>, _ settings: PaceCommand.Settings) throws(SettingErrors) {
+  init(
+    _ words: ArraySlice<String>, _ settings: PaceCommand.Settings, _ values: SettingValues
+  ) throws(SettingErrors) {
     let word = words.first ?? ""
     guard let kind = PaceSubject.Kind(rawValue: word),
       let environment = Environment(settings.environment),
@@ -24,6 +28,15 @@ struct PaceTarget: Sendable {
     guard settings.app == nil || kind == .group else {
       throw SettingErrors("app", "is for a group: \(kind.rawValue) NAME says it all")
     }
+    // A pace of more than what was named would be set.
+    guard kind != .lane || values.source(CommandSettings.oneEnvironment.name) != .flag else {
+      throw SettingErrors("environment", "is not for a lane, whose pace is that of both")
+    }
+    guard kind == .device || values.source("push-type") != .flag else {
+      throw SettingErrors(
+        "push-type", "is for a device: the pace of \(kind.rawValue) NAME is that of all types")
+    }
+    isEnvironmentGiven = values.isGiven(CommandSettings.oneEnvironment.name)
     (self.kind, self.name, app) = (kind, name, settings.app)
     (self.environment, pushType) = (environment, type)
     // A group without an app gets a placeholder app, so that an invalid name is reported at once.
@@ -46,10 +59,14 @@ struct PaceTarget: Sendable {
     }
   }
 
-  /// Returns the subject: a group without an app is the one of its name that has a pace.
+  /// Returns the subject: a group without an app is the one of its name that has a pace, in the environment if that is
+  /// given.
   func subject(among paces: [PaceSubject: PaceRate]) throws(ServiceFailure) -> PaceSubject {
     if kind == .group, app == nil {
-      let meant = paces.keys.filter { $0.kind == .group && $0.name.exact == name.exact }
+      let meant = paces.keys.filter {
+        $0.kind == .group && $0.name.exact == name.exact
+          && (!isEnvironmentGiven || $0.environment == environment)
+      }
       guard meant.count == 1 else {
         let list = meant.compactMap(\.app).sorted().joined(separator: ", ")
         throw ServiceFailure(

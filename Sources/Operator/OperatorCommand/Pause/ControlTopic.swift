@@ -9,6 +9,9 @@ import Telemetry
 
 /// `push.controls` as commands read and write it.
 struct ControlTopic: Sendable {
+  /// What a command has done that has written nothing yet.
+  static let undone = "nothing was changed"
+
   let kafka: KafkaConfiguration
   let names: TopicNames
 
@@ -42,10 +45,11 @@ struct ControlTopic: Sendable {
     try write(key, ControlRecord.value(member, by: author), cluster)
   }
 
+  /// - Parameter done: What the command has done before.
   func paces(
-    _ cluster: KafkaCluster, _ context: ServiceContext
+    _ cluster: KafkaCluster, _ context: ServiceContext, done: String = Self.undone
   ) throws(ServiceFailure) -> [PaceSubject: PaceRate] {
-    let found = try entries(cluster, context) { key, value in
+    let found = try entries(cluster, context, done: done) { key, value in
       PaceSubject(key: key).flatMap { subject in
         (try? ControlRecord.pace(value)).flatMap { $0 }.map { (subject, $0) }
       }
@@ -54,10 +58,12 @@ struct ControlTopic: Sendable {
   }
 
   /// Whether the record of an app or a lane pauses it.
+  ///
+  /// - Parameter done: What the command has done before.
   func isPaused(
-    _ subject: PauseSubject, _ cluster: KafkaCluster, _ context: ServiceContext
+    _ subject: PauseSubject, _ cluster: KafkaCluster, _ context: ServiceContext, done: String
   ) throws(ServiceFailure) -> Bool {
-    try entries(cluster, context) { _, value in ControlRecord.isPaused(value) }[
+    try entries(cluster, context, done: done) { _, value in ControlRecord.isPaused(value) }[
       subject.key.exact] == true
   }
 
@@ -73,22 +79,26 @@ struct ControlTopic: Sendable {
 
   /// Reads the topic to its end.
   ///
-  /// - Parameter entry: Converts the last record of a key; nil to omit it. Its first argument is the key.
+  /// - Parameters:
+  ///   - done: What the command has done before.
+  ///   - entry: Converts the last record of a key; nil to omit it. Its first argument is the key.
   /// - Returns: The current entries, without those that a tombstone has deleted.
   func entries<Entry>(
-    _ cluster: KafkaCluster, _ context: ServiceContext,
+    _ cluster: KafkaCluster, _ context: ServiceContext, done: String = Self.undone,
     _ entry: (String, UnsafeRawBufferPointer) -> Entry?
   ) throws(ServiceFailure) -> [ExactText: Entry] {
-    var found: [ExactText: Entry] = [:]
-    let table = try orFail { try KafkaTable(cluster.configuration, topic: names.controls) }
-    defer { table.close() }
-    try table.readToEnd(
-      context, undone: "nothing was changed", forget: { found = [:] },
-      { record in
-        let name = String(decoding: record.key, as: UTF8.self)
-        found[name.exact] = record.value.baseAddress == nil ? nil : entry(name, record.value)
-      })
-    return found
+    try ServiceFailure.noting(done) { () throws(ServiceFailure) -> [ExactText: Entry] in
+      var found: [ExactText: Entry] = [:]
+      let table = try orFail { try KafkaTable(cluster.configuration, topic: names.controls) }
+      defer { table.close() }
+      try table.readToEnd(
+        cluster, context, forget: { found = [:] },
+        { record in
+          let name = String(decoding: record.key, as: UTF8.self)
+          found[name.exact] = record.value.baseAddress == nil ? nil : entry(name, record.value)
+        })
+      return found
+    }
   }
 
   /// Throws unless the topic has this key: removing a missing key most likely means a different spelling or
@@ -110,16 +120,15 @@ struct ControlTopic: Sendable {
     throw ServiceFailure("\(what); \(kind): \(others.isEmpty ? "none" : list)\(more)")
   }
 
-  /// What a command adds about a lane without a topic of its own, or an empty text.
+  /// What a command that has written adds about a lane without a topic of its own; an empty text if there is nothing to
+  /// add, or the cluster does not answer any more.
   ///
   /// The first of `--lanes`, a setting that these commands do not have, is on a topic without its name.
-  func remark(onLane lane: String, _ cluster: KafkaCluster) throws(ServiceFailure) -> String {
+  func remark(onLane lane: String, _ cluster: KafkaCluster) -> String {
     guard lane != Lanes.standard.name(.first) else { return "" }
     let topic = "\(names.prefix)notifications.\(lane)"
-    let listing = try orFail {
-      try cluster.admin.topicListing(naming: [topic], timeoutMilliseconds: 10_000)
-    }
-    guard listing.sizes[topic] == nil, listing.hidden[topic] == nil else { return "" }
+    let listing = try? cluster.admin.topicListing(naming: [topic], timeoutMilliseconds: 10_000)
+    guard let listing, listing.sizes[topic] == nil, listing.knows(topic) else { return "" }
     return "; there is no topic \(topic): senders ignore it unless \(lane) is the first of --lanes"
   }
 

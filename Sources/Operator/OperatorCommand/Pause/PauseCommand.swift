@@ -51,11 +51,12 @@ enum PauseCommand: Command {
     let cluster = try topic.cluster(context)
     try topic.write(subject.key, .init(key: "paused", value: true), reason: reason, cluster)
     Audit.note("pause", subject.key, context)
-    guard try topic.isPaused(subject, cluster, context) else {
+    let done = "the pause of \(subject.key) is written"
+    guard try topic.isPaused(subject, cluster, context, done: done) else {
       throw ServiceFailure("\(subject.key) is not paused: somebody has resumed it meanwhile")
     }
     let remark =
-      if case .lane(let lane) = subject { try topic.remark(onLane: lane, cluster) } else { "" }
+      if case .lane(let lane) = subject { topic.remark(onLane: lane, cluster) } else { "" }
     StandardOutput.line("paused \(subject.key)\(remark)")
   }
 }

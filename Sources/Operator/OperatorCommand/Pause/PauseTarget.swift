@@ -45,6 +45,10 @@ struct PauseTarget: Sendable {
       subject = .campaign(
         CampaignTarget(topic: topic, name: name, database: values[CommandSettings.scheduleIfAny]))
     } else if let lane {
+      // Pushes of the other environment would be held, too.
+      guard values.source(Self.environment.name) != .flag else {
+        throw SettingErrors("environment", "is not for a lane, which is paused in both")
+      }
       guard Lanes.any.find(lane) != nil else {
         throw values.error("lane", "\"\(lane)\" cannot be the name of a lane")
       }

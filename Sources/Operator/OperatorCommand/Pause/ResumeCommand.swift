@@ -38,7 +38,8 @@ enum ResumeCommand: Command {
     ) { ControlRecord.isPaused($1) == true ? $0 : nil }
     try topic.write(subject.key, nil, cluster)
     Audit.note("resume", subject.key, context)
-    guard try !topic.isPaused(subject, cluster, context) else {
+    let done = "the end of the pause of \(subject.key) is written"
+    guard try !topic.isPaused(subject, cluster, context, done: done) else {
       throw ServiceFailure("\(subject.key) is paused: somebody has paused it meanwhile")
     }
     StandardOutput.line("resumed \(subject.key)")

@@ -20,6 +20,9 @@ struct WantedNotifications {
 
   private var wants: [Name: Want] = [:]
   private let limit: Int
+  /// When the oldest of them was requested, in milliseconds since the epoch, as far as receipts say so: an age limit is
+  /// a lane's, and what waits while no sender runs grows older than it.
+  private(set) var oldest = Int64.max
   /// The number of receipts beyond the limit.
   private(set) var left = 0
 
@@ -37,6 +40,7 @@ struct WantedNotifications {
       left += 1
       return
     }
+    oldest = min(oldest, receipt.created ?? oldest)
     wants[name] = Want(at: receipt.at, mark: ReplayMark.text(partition: partition, offset: offset))
   }
 
@@ -110,8 +114,10 @@ final class ReceiptReplayer {
   private let parser = JSONParser()
   private var output: ReplayProducer?
   private(set) var result = ReceiptReplayResult()
-  /// The longest time from the request of a notification to its receipt, in milliseconds.
+  /// How long before the first receipt a lane got a notification whose request has no time, in milliseconds.
   private static let longestLife: Int64 = 2 * 86_400_000
+  /// How far a request's clock may be ahead of that of its record on a lane, in milliseconds.
+  private static let clockDifference: Int64 = 3_600_000
 
   init(_ walk: TopicWalk, _ names: TopicNames, _ filter: ReceiptReplayFilter) {
     self.walk = walk
@@ -151,17 +157,19 @@ final class ReceiptReplayer {
     result.wasStopped = walk.context.signals.isStopping
     guard wanted.count > 0, !result.wasStopped else { return }
     if !isDryRun { output = try ReplayProducer(walk.cluster, names.notifications, walk.context) }
+    let since = min(filter.since - Self.longestLife, wanted.oldest - Self.clockDifference)
     try walk.visit(
-      names.notifications, since: filter.since - Self.longestLife, "looking for notifications"
+      names.notifications, since: max(0, since), "looking for notifications"
     ) { record throws(ServiceFailure) in
       try look(at: record, &wanted) && wanted.count > 0
     }
+    // A stop that is requested while Kafka's answers are awaited leaves nothing out.
+    result.wasStopped = walk.context.signals.isStopping
+    if !result.wasStopped { result.missing = wanted.count }
     if let output {
       try output.finish()
       (result.sent, result.refused) = (output.sent, output.refused)
     }
-    result.wasStopped = walk.context.signals.isStopping
-    if !result.wasStopped { result.missing = wanted.count }
   }
 
   func end() -> String { output?.end() ?? "nothing" }

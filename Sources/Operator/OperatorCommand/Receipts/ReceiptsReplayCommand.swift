@@ -61,7 +61,7 @@ enum ReceiptsReplayCommand: Command {
       settings.names, settings.filter)
     let wanted = try replayer.wanted()
     if !settings.isDryRun, wanted.count > few, !settings.isConfirmed, !context.signals.isStopping {
-      try Confirmation.ask("send \(wanted.count) notifications again")
+      try Confirmation.ask("send \(wanted.count) notifications again", context)
     }
     defer { if !settings.isDryRun { Audit.note(name, replayer.end(), context) } }
     try replayer.replay(wanted, isDryRun: settings.isDryRun)

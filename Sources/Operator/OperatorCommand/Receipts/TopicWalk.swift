@@ -32,18 +32,10 @@ struct TopicWalk {
   private func visit(
     _ topic: String, _ since: Int64, _ body: (KafkaRecord) throws(ServiceFailure) -> Bool
   ) throws(ServiceFailure) -> Bool {
-    let tail: KafkaTail
-    let ends: [Int64]
-    do throws(KafkaError) {
-      tail = try KafkaTail(reading: topic, of: cluster, from: .time(since))
-      let all = (0..<Int32(tail.partitions)).map { TopicPartition(topic: topic, partition: $0) }
-      ends = try cluster.admin.watermarks(all, timeoutMilliseconds: 10_000).map(\.high)
-    } catch {
-      throw ServiceFailure("\(error)")
-    }
+    let tail = try orFail { try KafkaTail(reading: topic, of: cluster, from: .time(since)) }
     defer { tail.close() }
-    return try tail.visit(to: ends, context) { record throws(ServiceFailure) in
-      guard record.offset < ends[Int(record.partition)] else { return true }
+    return try tail.visit(to: tail.ends, context) { record throws(ServiceFailure) in
+      guard record.isBefore(tail.ends) else { return true }
       return try body(record)
     }
   }

@@ -73,7 +73,11 @@ enum ScheduleCancelCommand: Command {
   private static func known(
     _ settings: Settings, _ cluster: KafkaCluster, _ context: ServiceContext
   ) throws(ServiceFailure) -> ScheduleRecord? {
-    guard let database = settings.database else { return try onTopic(settings, cluster, context) }
+    guard let database = settings.database else {
+      return try ServiceFailure.noting("nothing was cancelled") { () throws(ServiceFailure) in
+        try onTopic(settings, cluster, context)
+      }
+    }
     let entry: ScheduledEntry?
     do throws(StoreError) {
       let reader = try TokenStoreReader(database)
@@ -110,7 +114,7 @@ enum ScheduleCancelCommand: Command {
       found = try? ScheduleRecord(record.value)
       identity = ScheduleRow.identity(of: record.value)
     }
-    try table.readToEnd(context, undone: "nothing was cancelled", forget: { found = nil }, note)
+    try table.readToEnd(cluster, context, forget: { found = nil }, note)
     return found
   }
 }

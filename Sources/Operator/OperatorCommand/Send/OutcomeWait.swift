@@ -49,6 +49,7 @@ struct OutcomeWait {
           let isAgain = receipt.apnsID.map { !known.insert($0).inserted } ?? false
           if isAgain { continue }
           ended += 1
+          if isOfRequest(receipt) { expected = ended }
           if receipt.outcome == .delivered {
             StandardOutput.line(line(receipt))
           } else {
@@ -67,6 +68,11 @@ struct OutcomeWait {
     if let problem = Self.problem(failures.last, ended: ended, of: expected, push.id) {
       throw ServiceFailure(problem)
     }
+  }
+
+  /// Whether a request to a user was refused as a whole: none of its devices gets a push.
+  private func isOfRequest(_ receipt: Receipt) -> Bool {
+    receipt.outcome == .deadLettered && receipt.apnsID == nil && receipt.token == nil
   }
 
   /// The reason why not everything was delivered, if so.

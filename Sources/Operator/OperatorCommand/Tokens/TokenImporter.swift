@@ -40,9 +40,7 @@ final class TokenImporter {
     var file: TokenFile?
     var lines = 0
     while !context.signals.isStopping, let bytes = try source.next() {
-      var line = Array(bytes)
-      // Editors of Windows begin a file with a byte order mark, which nobody sees.
-      if lines == 0, line.starts(with: [0xEF, 0xBB, 0xBF]) { line.removeFirst(3) }
+      let line = Array(bytes)
       if file == nil, !line.allSatisfy({ $0 <= 0x20 }) { file = try begin(line, after: lines) }
       if let found = file?.read(line, endsLine: !source.isCut) { try handle(found) }
       lines += 1

@@ -45,7 +45,20 @@ struct TokenObjects {
         reason: try self.text(object, "reason") ?? "Unregistered",
         recordedAt: try time(object, "recorded_at"))
     }
+    if let state = try self.text(object, "state") { try check(state, token) }
     return token
+  }
+
+  /// The times decide: a token whose state has none would be registered, whatever the state is.
+  private func check(_ state: String, _ token: ImportedToken) throws(Problem) {
+    let missing: String?
+    switch DeviceState.Word(rawValue: state) {
+    case .registered: missing = nil
+    case .removed: missing = token.removedAt == nil ? "removed_at" : nil
+    case .invalid: missing = token.invalidation == nil ? "invalid_since" : nil
+    case nil: throw Problem(field: "state", text: "must be registered, removed or invalid")
+    }
+    if let missing { throw Problem(field: missing, text: "is required: state is \(state)") }
   }
 
   private func object(_ bytes: [UInt8]) throws(Problem) -> JSONObject {
@@ -81,7 +94,11 @@ extension KnownDevice {
     switch state.presence {
     case .registered(let time): object.append("registered_at", .integer(time))
     case .removed(let time): object.append("removed_at", .integer(time))
-    case nil: break
+    case nil:
+      // Without a time it would come back as a registration.
+      if let mark = state.mark, mark.isRemoval {
+        object.append("removed_at", .integer(mark.since))
+      }
     }
     object.append(state.details)
     if state.isInvalid, let mark = state.mark {

@@ -106,9 +106,7 @@ enum TokensListCommand: Command {
   }
 
   private static func line(_ known: KnownDevice, _ settings: Settings) -> String {
-    if settings.isJSON {
-      return String(decoding: JSONValue.object(known.exported).text, as: UTF8.self)
-    }
+    if settings.isJSON { return known.exported.line }
     let sign = settings.user == nil ? "" : signOfLife(known.state, now: WallClock.milliseconds())
     let device = known.device
     return TerminalText.plain(
@@ -131,6 +129,6 @@ enum TokensListCommand: Command {
     guard isJSON else { return all.map { "\($0) \($1)" } }
     var object = JSONObject()
     for (word, count) in all { object.append(word, .integer(Int64(count))) }
-    return [String(decoding: JSONValue.object(object).text, as: UTF8.self)]
+    return [object.line]
   }
 }

@@ -37,7 +37,7 @@ enum TokensReviveCommand: Command {
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {
     if !settings.isConfirmed {
       let count = try invalidDevices(settings).count
-      try Confirmation.ask("register \(count) invalid tokens as of now")
+      try Confirmation.ask("register \(count) invalid tokens as of now", context)
     }
     // Until the question is answered devices register and are forgotten. What they do after this reading is newer.
     let now = WallClock.milliseconds()
@@ -66,6 +66,11 @@ enum TokensReviveCommand: Command {
     _ revived: Int, of count: Int, _ names: [String], unanswered: Int
   ) -> String {
     "\(revived) of \(count) tokens: \(names.joined(separator: " "))" + Audit.doubt(unanswered)
+  }
+
+  /// What an interrupted command has done.
+  static func registered(_ revived: Int, of count: Int, unanswered: Int) -> String {
+    "\(revived) of \(count) tokens were registered" + Audit.doubt(unanswered)
   }
 
   private static func invalidDevices(_ settings: Settings) throws(ServiceFailure) -> [KnownDevice] {
@@ -109,7 +114,8 @@ enum TokensReviveCommand: Command {
     }
     while output.outstanding > 0 {
       if context.signals.isStopping {
-        throw context.signals.interrupted("\(revived) of \(invalid.count) tokens were registered")
+        throw context.signals.interrupted(
+          registered(revived, of: invalid.count, unanswered: output.outstanding))
       }
       output.flush()
       try drain()

@@ -39,7 +39,7 @@ enum TokensShowCommand: Command {
         for line in TokenText.lines(known) { StandardOutput.line(TerminalText.plain(line)) }
         continue
       }
-      StandardOutput.line(String(decoding: JSONValue.object(known.shown).text, as: UTF8.self))
+      StandardOutput.line(known.shown.line)
     }
   }
 }

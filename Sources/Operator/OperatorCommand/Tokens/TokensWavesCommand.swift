@@ -53,7 +53,7 @@ enum TokensWavesCommand: Command {
         let evidence = try reader.evidence(wave)
         StandardOutput.line(
           settings.isJSON
-            ? String(decoding: WaveText.json(wave, evidence).text, as: UTF8.self)
+            ? WaveText.json(wave, evidence).line
             : TerminalText.plain(WaveText.line(wave, evidence)))
       }
     }
@@ -80,7 +80,7 @@ enum TokensWavesCommand: Command {
     let held = waves.reduce(0) { $0 + $1.held }
     let subject =
       "\(waves.count) wave\(waves.count == 1 ? "" : "s") of \(app), \(environment), with \(held) held tokens"
-    if !settings.isConfirmed { try Confirmation.ask("\(deed) \(subject)") }
+    if !settings.isConfirmed { try Confirmation.ask("\(deed) \(subject)", context) }
     let count = try write(verdict, waves, settings.selection.database)
     let result = try decided(count, of: waves.count, subject)
     Audit.note("tokens \(deed)", result, context)
@@ -135,7 +135,7 @@ enum WaveText {
       "\(decision.verdict.rawValue) at \(Timestamp.text(milliseconds: decision.at)) by \(wave.decidedBy)"
   }
 
-  static func json(_ wave: HeldWave, _ evidence: WaveEvidence) -> JSONValue {
+  static func json(_ wave: HeldWave, _ evidence: WaveEvidence) -> JSONObject {
     var object = JSONObject()
     object.append("app", .string(wave.app))
     object.append("environment", .string(wave.environment.description))
@@ -149,6 +149,6 @@ enum WaveText {
       object.append("decided_at", .integer(decision.at))
       object.append("decided_by", .string(wave.decidedBy))
     }
-    return .object(object)
+    return object
   }
 }

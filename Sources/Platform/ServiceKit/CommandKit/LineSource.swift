@@ -21,6 +21,7 @@ public final class LineSource {
 
   /// The first bytes of a gzip file; no text begins with them.
   private static let gzip: [UInt8] = [0x1F, 0x8B]
+  private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
   private let descriptor: Int32
   private var buffer = ByteBuffer(capacity: 1 << 18)
   private var consumed = 0
@@ -47,8 +48,8 @@ public final class LineSource {
 
   deinit { if descriptor != STDIN_FILENO { close(descriptor) } }
 
-  /// The next line without its end (`\n` or `\r\n`); nil at the end of the file. Valid until the next
-  /// call. Throws when reading fails.
+  /// The next line without its end (`\n` or `\r\n`), the first without a byte order mark; nil at the end of the file.
+  /// Valid until the next call. Throws when reading fails.
   public func next() throws(ServiceFailure) -> UnsafeRawBufferPointer? {
     buffer.removeFirst(consumed)
     consumed = 0
@@ -71,11 +72,13 @@ public final class LineSource {
   }
 
   private func consume(_ length: Int, _ used: Int) -> UnsafeRawBufferPointer {
+    let bytes = buffer.bytes
+    // Editors of Windows begin a file with a byte order mark, which nobody sees.
+    let start = readBytes == 0 && bytes.starts(with: Self.byteOrderMark) ? 3 : 0
+    let end = length > 0 && bytes[length - 1] == 13 ? length - 1 : length
     consumed = used
     readBytes += used
-    let bytes = buffer.bytes
-    let end = length > 0 && bytes[length - 1] == 13 ? length - 1 : length
-    return UnsafeRawBufferPointer(rebasing: bytes[..<end])
+    return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
   }
 
   /// Until a stream has something, or its end; false if nothing more is wanted before.

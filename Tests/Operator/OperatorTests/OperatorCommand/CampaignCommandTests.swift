@@ -84,4 +84,34 @@ import Testing
     try check("\u{FEFF}\(end)\(token)\r\n")
     #expect(throws: ServiceFailure.self) { try check("\(token)\n\u{FEFF}\(token)\n") }
   }
+
+  /// A cancelled campaign does not go on: one that is not meant must not be among them.
+  @Test(
+    arguments: [
+      ([], ["a.b:production", "a.b:sandbox", "a.c:production"]),
+      (["--app", "a.c"], ["a.c:production"]),
+      (["--app", "a.b", "--environment", "sandbox"], ["a.b:sandbox"]),
+      (["--environment", "production"], ["a.b:production", "a.c:production"]),
+      (["--app", "a.d"], []),
+    ] as [([String], [String])])
+  func `of those that somebody has started, only the app's and the environment's are cancelled`(
+    flags: [String], keys: [String]
+  ) throws {
+    func campaign(_ app: String, _ environment: String, by: String) throws -> CampaignRecord {
+      let request =
+        #"{"app":"\#(app)","environment":"\#(environment)","payload":{"aps":{"alert":"x"}}}"#
+      let json = #"{"campaign":"sale","request":\#(request),"audience":{}}"#
+      return try Array(json.utf8).withUnsafeBytes {
+        try CampaignRecord(json: $0, at: 1_795_000_000_000, by: by, parser: JSONParser())
+      }
+    }
+    let all = try [
+      campaign("a.c", "production", by: "ann"), campaign("a.b", "production", by: "key ann"),
+      campaign("a.b", "sandbox", by: "ann"), campaign("a.b", "production", by: "bob"),
+    ]
+    let target = try CampaignCancelCommand.settings(
+      CampaignCancelCommand.values(["--kafka", "127.0.0.1:1", "--by", "ann"] + flags))
+    let meant = target.started(by: "ann", among: all, now: 1_795_000_000_000)
+    #expect(meant.map { "\($0.key)" } == keys.map { "campaign:sale:\($0)" })
+  }
 }

@@ -45,10 +45,14 @@ import Testing
     #expect(ImportCommand.check(fine, try ImportCommand.context(["x"])).map(\.status) == [.error])
   }
 
-  @Test func `lines are produced byte for byte, keyed by their first token`() throws {
+  @Test
+  func `lines are produced byte for byte, without the file's mark, keyed by their first token`()
+    throws
+  {
     let fixture = try KafkaFixture(topics: [("requests", 3)])
     let good = #"{"app":"a.b",  "tokens":["\#(token)","cdcd"],"payload":{"aps":{"badge":1}}}"#
-    let result = try imported("\(good)\n\nnot json\r\n{}\n", fixture, ImportCommand.context(["x"]))
+    let text = "\u{FEFF}\(good)\n\nnot json\r\n{}\n"
+    let result = try imported(text, fixture, ImportCommand.context(["x"]))
     #expect(result.produced == 3)
     #expect(result.unusable == 2)
     #expect(result.refused == 0)
@@ -142,6 +146,7 @@ import Testing
       let large = String(repeating: "x", count: count)
       let result = try imported("{}\n\(large)\n{}\n", fixture, ImportCommand.context(["x"]))
       #expect(result.lines == 3 && result.produced == 2 && result.refused == 1)
+      #expect(result.unusable == 2, "of those that were produced")
     }
     let unfinished = String(repeating: "x", count: LineSource.longestLine + 500_000)
     let bad = try settings("{}\n\(unfinished)", folder, [])
@@ -344,6 +349,29 @@ import Testing
     #expect(some.lines == 4)
     #expect(some.text.split(separator: "\n").count == 4)
     #expect(try shown([], accepts: false).lines <= 15)
+  }
+
+  @Test func `a topic that is written to all the time is shown to the end that it had`() throws {
+    let fixture = try KafkaFixture(topics: [("receipts", 1)])
+    let topic = fixture.name("receipts")
+    let producer = try KafkaProducer(fixture.configuration)
+    defer { producer.close() }
+    let handle = try producer.topic(named: topic)
+    try fixture.produce(producer, handle, key: nil, value: #"{"a":1}"#)
+    let tail = try KafkaTail(fixture.configuration, topic: topic, from: .beginning)
+    defer { tail.close() }
+    let values = try InspectCommand.values([
+      "receipts", "--topic-prefix", fixture.prefix, "--kafka", fixture.configuration.bootstrap,
+    ])
+    var writes = 0
+    _ = try InspectCommand.show(
+      tail, try InspectCommand.settings(values), try InspectCommand.context(["x"])
+    ) { _ in
+      writes += 1
+      _ = try? fixture.produce(producer, handle, key: nil, value: #"{"a":1}"#)
+      return writes < 100
+    }
+    #expect(writes == 1)
   }
 
   @Test func `following goes on to partitions that are added`() throws {

@@ -103,6 +103,8 @@ private final class DeadLetterFixture {
     #expect(lines.count == 6)
     #expect(lines[0].hasPrefix("POSITION"))
     #expect(lines[5] == "4 in all: 2 invalid_request, 1 no_credential, 1 retries_exhausted")
+    let some = try fixture.list(["--limit", "3"]).last
+    #expect(some?.hasPrefix("3 listed, as many as --limit allows: ") == true)
     let line = lines.first { $0.contains("retries_exhausted") }
     #expect(line?.contains("1970-01-01T00:00:01.000Z sender") == true)
     #expect(line?.contains("com.example.app") == true)

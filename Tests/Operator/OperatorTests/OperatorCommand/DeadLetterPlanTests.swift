@@ -151,7 +151,7 @@ enum Letter {
   }
 
   private func value(_ plan: ReplayPlan) -> String? {
-    guard case .send(_, _, let value) = plan else { return nil }
+    guard case .send(_, _, let value?) = plan else { return nil }
     return String(decoding: value, as: UTF8.self)
   }
 
@@ -224,7 +224,7 @@ enum Letter {
     for lane in ["transactional", "bulk"] {
       let old = Letter.notification(lane: lane)
       let plan = plan(old, "sender", "retries_exhausted")
-      guard case .send(let topic, let key, let bytes) = plan else {
+      guard case .send(let topic, let key, let bytes?) = plan else {
         Issue.record("\(plan)")
         continue
       }
@@ -307,5 +307,9 @@ enum Letter {
     #expect(
       plan("{}", "feedback", "invalid_device", origin: "push.devices/0/1")
         == .send(topic: "push.devices", key: Array(Letter.token.utf8), value: Array("{}".utf8)))
+    // A tombstone, which asks for a device to be forgotten, stays one.
+    #expect(
+      plan(nil, "feedback", "invalid_device", origin: "push.devices/0/1")
+        == .send(topic: "push.devices", key: Array(Letter.token.utf8), value: nil))
   }
 }

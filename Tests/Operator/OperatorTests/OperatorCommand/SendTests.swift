@@ -127,6 +127,10 @@ import Testing
     #expect(try outcome(["--user", "ann"], [none]).hasPrefix("addressed no_device"))
     let expired = #""outcome":"expired","reason":"expiration_passed""#
     #expect(try outcome(["--user", "ann"], [delivered, expired, two]).hasPrefix("expired "))
+    // Ingest has refused the request: there is nothing to wait for.
+    let refused = #""outcome":"dead_lettered","reason":"invalid_request","detail":"why""#
+    let words = try outcome(["--user", "ann"], [refused])
+    #expect(words.hasPrefix("dead_lettered invalid_request  ") && words.hasSuffix("why"))
   }
 
   @Test func `at the time limit what is known is said`() {

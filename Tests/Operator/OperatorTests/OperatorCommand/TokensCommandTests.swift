@@ -5,6 +5,7 @@ import EventLoop
 import Kafka
 import Records
 import ServiceKit
+import Telemetry
 import TestSupport
 import Testing
 
@@ -98,6 +99,11 @@ import Testing
     #expect(TokensReviveCommand.deed(1, of: 1, ["ab…"], unanswered: 0) == "1 of 1 tokens: ab…")
   }
 
+  @Test func `an interrupted revival does not say that what is under way was not registered`() {
+    let words = TokensReviveCommand.registered(0, of: 3, unanswered: 3)
+    #expect(words == "0 of 3 tokens were registered; 3 more may be stored or not")
+  }
+
   @Test func `a dry run reads everything, produces nothing, and needs no Kafka`() throws {
     let result = try run("{\"token\":\"\(token)\",\"app\":\"a.b\"}\n{\"token\":\"xyz\"}\n")
     #expect(result.isDry && result.devices == 1 && result.problems == 1)
@@ -149,6 +155,13 @@ import Testing
       #expect(ahead.hasPrefix("\(field): is more than a day ahead"), "\(ahead)")
     }
     #expect(try problem(#"{"token":"ab","invalid_since":"x"}"#).hasPrefix("invalid_since: "))
+    for (state, field) in [("removed", "removed_at"), ("invalid", "invalid_since")] {
+      let untimed = try problem(#"{"token":"ab","state":"\#(state)"}"#)
+      #expect(untimed == "\(field): is required: state is \(state)")
+      #expect(try problem(#"{"token":"\#(token)","state":"\#(state)","\#(field)":0}"#) == "")
+    }
+    #expect(try problem(#"{"token":"\#(token)","state":"registered"}"#) == "")
+    #expect(try problem(#"{"token":"ab","state":"gone"}"#).hasPrefix("state: must be "))
     #expect(try problem(#"{"token":"ab","user":5}"#).hasPrefix("user: "))
     #expect(try problem(#"{"token":"ab","colour":5}"#).hasPrefix("colour: "))
     let long = String(repeating: "x", count: 257)
@@ -280,6 +293,23 @@ import Testing
       #expect(state.word == expected.word, "\(number)")
       if expected.isInvalid { #expect(state.mark == expected.mark, "\(number)") }
     }
+  }
+
+  @Test func `what a registration says steers no terminal, and is the same when read`() throws {
+    let details = DeviceDetails(user: "a\u{9B}2Jb\u{202E}c")
+    let state = DeviceState(presence: .registered(at: 1), details: details)
+    let known = KnownDevice(device: Self.device(1), state: state)
+    for line in [known.exported.line, known.shown.line] {
+      #expect(!line.unicodeScalars.contains { TerminalText.isHarmful($0.value) }, "\(line)")
+      #expect(try JSONDocument(line).root["user"]?.string == details.user)
+    }
+  }
+
+  @Test func `a removal of which only the mark is left does not come back registered`() throws {
+    let state = DeviceState(mark: .init(removedAt: 1_795_000_000_000))
+    let line = JSONValue.object(KnownDevice(device: Self.device(1), state: state).exported).text
+    let records = try TokenRecords(TokenObjects().line(line), TokenDefaults())
+    #expect(records.device?.event == .removed(at: 1_795_000_000_000) && records.feedback == nil)
   }
 
   @Test func `a user's tokens are listed with what they are for and their age`() {

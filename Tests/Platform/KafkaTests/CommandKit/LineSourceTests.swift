@@ -24,6 +24,14 @@ import Testing
     #expect(found.map { String(decoding: $0, as: UTF8.self) } == ["one", "two", "", "four"])
   }
 
+  @Test func `a byte order mark at the beginning of a file is no part of its first line`() throws {
+    let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+    #expect(try lines(mark + [97, 13, 10] + mark + [98]) == [[97], mark + [98]])
+    #expect(try lines(mark) == [[]])
+    #expect(try lines(mark + [13, 10]) == [[]])
+    #expect(try lines([0xEF, 0xBB]) == [[0xEF, 0xBB]])
+  }
+
   @Test func `an empty file has no line`() throws { #expect(try lines([]).isEmpty) }
 
   @Test func `a compressed file is no lines`() {
