@@ -82,11 +82,8 @@ enum MetricsPage {
     (`martlet_kafka_group_lag_records`), or in a partition from which it takes nothing (`martlet_sender_partitions_paused`).
 
     **The number of series is bounded.** Labels never hold a device or an id; apps and credentials have series of their own
-    up to a number, all others share `other`. A sender has about 2,400 series at most, 2,000 of them by app, credential and
-    certificate; a signer 230, `martlet canary` 98 per canary, every other process fewer than 120.
-
-    Client certificates expire, and a metric has the time. Apple's `.p8` keys do not: a revoked one is refused by APNs
-    (`martlet_sender_credential_refusals_total`).
+    up to a number, all others share `other`. Without those by app, credential, pace, campaign, key, endpoint and canary,
+    whose bounds are below, a sender has some 450, every other process fewer than 120.
 
     Names that end in `_total` are counters, those that say so histograms, all others gauges. In brackets: the most series
     of a metric with labels. *Alert*: its rules in `deploy/prometheus` ([runbook.md](../runbook.md)); *Log*: how the
