@@ -53,7 +53,7 @@ import Testing
     "list", "peer", "broker-id", "describe", "entity-type", "all-topics", "topic", "reset-offsets",
     "to-datetime",
     "to-current", "export", "execute", "under-min-isr-partitions",
-    "schema", "clean", "if-exists", "dbname", "inserts", "table",
+    "schema", "clean", "if-exists", "dbname", "inserts", "table", "remove-destination",
   ]
 
   @Test(arguments: documents)

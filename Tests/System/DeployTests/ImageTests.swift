@@ -31,6 +31,18 @@ import Testing
     #expect(lines.contains("ENV MARTLET_HTTP=0.0.0.0:9470"))
   }
 
+  /// Without it a sort of SQLite's that does not fit in memory fails with "disk I/O error", each time that it is tried
+  /// again, and the HTTP API reads no more of a body than it has room for verdicts in memory.
+  @Test func `temporary files have a place where the root is read-only`() throws {
+    let dockerfile = try DeployedFiles.text("docker/Dockerfile")
+    let volume = try #require(dockerfile.firstMatch(of: #/\nENV STATE_DIRECTORY=(\S+)\n/#)?.1)
+    #expect(dockerfile.contains("\nENV TMPDIR=\(volume)\n"))
+    for name in ["feedback", "scheduler", "api"] {
+      let pod = try DeployedFiles.text("kubernetes/\(name).yaml")
+      #expect(pod.contains(", mountPath: \(volume)}"), "\(name)")
+    }
+  }
+
   /// Debian's packages of the libraries that programs of this build name, without the Swift runtime, which a release
   /// has inside.
   private func librariesPackages() throws -> Set<String> {

@@ -73,20 +73,16 @@ enum MetricsPage {
     | `/version` | program and release as JSON |
     | `/debug/state` | for people: why it is not ready, when each thread last turned, and of a sender every connection with its stream credit, every destination with its circuit breaker, and the oldest incomplete record of each partition with its age, attempts and last reason; at most 500 entries per list |
 
-    To systemd (`Type=notify`) a process reports that it runs, how it stands (`systemctl status`), that it is stopping, and,
-    as long as every thread turns, that it is alive (`WatchdogSec`).
+    To systemd a process reports how it stands (`systemctl status`), and, while every thread turns, that it is alive.
 
-    Ages are timestamps: `time() - martlet_sender_provider_token_issued_timestamp_seconds`. A sender updates gauges once per
-    second, or every ten seconds if no client has read them for a minute. `martlet_sender_backlog_seconds` is the age of the
-    oldest notification that a sender has taken and not finished; those that it has not taken are younger
-    (`martlet_kafka_group_lag_records`), or in a partition from which it takes nothing (`martlet_sender_partitions_paused`).
+    A sender updates gauges once per second, or every ten seconds if no client has read them for a minute.
+    `martlet_sender_backlog_seconds` is the age of the oldest notification that a sender has taken and not finished; those
+    that it has not taken are younger (`martlet_kafka_group_lag_records`), or in a partition from which it takes nothing
+    (`martlet_sender_partitions_paused`).
 
     **The number of series is bounded.** Labels never hold a device or an id; apps and credentials have series of their own
-    up to a number, all others share `other`. A sender has about 2,400 series at most, 2,000 of them by app, credential and
-    certificate; a signer 230, `martlet canary` 98 per canary, every other process fewer than 120.
-
-    Client certificates expire, and a metric has the time. Apple's `.p8` keys do not: a revoked one is refused by APNs
-    (`martlet_sender_credential_refusals_total`).
+    up to a number, all others share `other`. Without those by app, credential, pace, campaign, key, endpoint and canary,
+    whose bounds are below, a sender has some 450, every other process fewer than 120.
 
     Names that end in `_total` are counters, those that say so histograms, all others gauges. In brackets: the most series
     of a metric with labels. *Alert*: its rules in `deploy/prometheus` ([runbook.md](../runbook.md)); *Log*: how the
