@@ -157,6 +157,24 @@ extension IngestTests {
     #expect(try fixture.readAll(fixture.names.notifications(.first)).isEmpty)
   }
 
+  @Test func `an empty list of tokens beside a user is refused; only the scheduler finds none`()
+    throws
+  {
+    let fixture = try IngestFixture()
+    let value =
+      #"{"app":"com.example.app","id":"x","user":"ann","tokens":[],"payload":{"aps":{"alert":"x"}}}"#
+    try fixture.produce(fixture.names.requests, value)
+    try fixture.produce(
+      fixture.names.requests, value,
+      headers: [KafkaHeader("scheduled", "\(WallClock.milliseconds())")])
+    let ingest = try fixture.start()
+    let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
+    let receipts = try fixture.receipts(count: 2)
+    #expect(ingest.stop() == nil)
+    #expect(header(letter, "martlet-detail") == "tokens: has no entries")
+    #expect(Set(receipts.map(\.outcome)) == [.deadLettered, .addressed])
+  }
+
   /// The API keeps only receipts that are UTF-8.
   @Test func `the receipt about a long bad token can be read, whatever that consists of`() throws {
     let fixture = try IngestFixture()
