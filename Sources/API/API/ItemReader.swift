@@ -47,6 +47,7 @@ final class ItemReader {
       let request = try readNamed(bytes) { newID(idempotencyKey, number, isOnly) }
       try request.checkSendAt(received: WallClock.milliseconds())
       if request.sendAt != nil { try request.checkMayWait() }
+      try request.checkNamesDevice()
       return accept(request, key)
     } catch {
       let problem: Problem =

@@ -283,12 +283,38 @@ struct RequestReader {
     return MARTLET_JSON_OK;
   }
 
+  // Reads the id and the app of a request that is refused: its receipt and its verdict name them, also where they stand
+  // behind what is wrong. Returns the code.
+  template <typename Iterator>
+  [[gnu::noinline, gnu::cold]] int32_t refuse(int32_t code, Iterator place, const Iterator &end) {
+    ++place;
+    for (; place != end; ++place) {
+      ondemand::field member;
+      std::string_view key, text;
+      if ((*place).get(member) || member.unescaped_key().get(key)) break;
+      const int32_t field = field_named(key);
+      const bool is_wanted = field == MARTLET_FIELD_ID    ? request.raw_id.bytes == nullptr
+                             : field == MARTLET_FIELD_APP ? (request.present & 1u << field) == 0
+                                                          : false;
+      ondemand::value value = member.value();
+      if (!is_wanted || !starts_with(value, '"')) continue;
+      const std::string_view raw = martlet::trimmed(value.raw_json_token());
+      if (value.get_string().get(text)) break;
+      request.text[field] = martlet::slice(text);
+      request.present |= 1u << field;
+      if (field == MARTLET_FIELD_ID) request.raw_id = martlet::slice(raw.substr(1, raw.size() - 2));
+    }
+    return code;
+  }
+
   int32_t read_members(ondemand::object &object) {
     const char *last = json.copy.get();
     int32_t field = -1;
-    for (auto result : object) {
+    auto place = object.begin();
+    const auto end = object.end();
+    for (; place != end; ++place) {
       ondemand::field member;
-      error_code problem = std::move(result).get(member);
+      error_code problem = (*place).get(member);
       // The comma or brace that is missing is missed after the field that came last.
       if (problem) return json.refuse(error, problem, field, document, last);
       const char *key_start = member.key().raw() - 1;
@@ -301,7 +327,7 @@ struct RequestReader {
       if (field < 0) {
         json.refuse(error, MARTLET_JSON_UNKNOWN_FIELD, -1, key_start, "");
         error->name = martlet::slice(key);
-        return error->code;
+        return refuse(error->code, place, end);
       }
       ondemand::value value = member.value();
       bool is_null = false;
@@ -312,15 +338,21 @@ struct RequestReader {
       }
       if (is_null) continue;
       if (request.present & 1u << field) {
-        return json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, field, key_start, "");
+        json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, field, key_start, "");
+        return refuse(error->code, place, end);
       }
       const uint32_t targets = (request.present | 1u << field) & target_fields;
       if ((targets & (targets - 1)) != 0) {
         const bool has_channel = (targets & 1u << MARTLET_FIELD_CHANNEL) != 0;
-        const int32_t place = has_channel ? MARTLET_FIELD_CHANNEL : MARTLET_FIELD_TOKENS;
-        return json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, place, key_start, "both");
+        const int32_t target = has_channel ? MARTLET_FIELD_CHANNEL : MARTLET_FIELD_TOKENS;
+        json.refuse(error, MARTLET_JSON_DUPLICATE_FIELD, target, key_start, "both");
+        return refuse(error->code, place, end);
       }
-      if (const int32_t code = read(field, value)) return code;
+      if (const int32_t code = read(field, value)) {
+        // Where a record is not JSON, nothing behind that is looked at.
+        const bool goes_on = code != MARTLET_JSON_MALFORMED && field != MARTLET_FIELD_ID;
+        return goes_on ? refuse(code, place, end) : code;
+      }
       // Only now may its text be looked at: one that was refused has none.
       request.present |= 1u << field;
     }

@@ -117,7 +117,8 @@ public enum JSONMembers {
           continue
         }
         guard escaped == UInt8(ascii: "u") else {
-          name.append(escaped)
+          // A letter stands for a control character, which none of the names has that are asked for.
+          name.append(escaped < UInt8(ascii: "a") ? escaped : 0)
           continue
         }
         let code = UInt32(String(decoding: rest.prefix(4), as: UTF8.self), radix: 16) ?? 0

@@ -72,9 +72,11 @@ extension CampaignRecord {
     return object
   }
 
-  /// A share in percent, as its author wrote it, without the rounding error of a multiplication.
+  /// A share in percent, as its author wrote it, without the rounding error of a multiplication where it has at most
+  /// nine decimals. Rounded, a smaller one would be 0, which is no limit, and the record could not be read.
   private static func percent(_ share: Double) -> JSONValue {
-    .double((share * 1e11).rounded() / 1e9)
+    let rounded = (share * 1e11).rounded() / 1e9
+    return .double(rounded / 100 == share ? rounded : share * 100)
   }
 
   private var progressObject: JSONObject {

@@ -125,6 +125,13 @@ public struct PushRequest {
     throw RequestError(raw.has(.user) ? .user : .users, .userAndTarget)
   }
 
+  /// Checks that it names a device, unless it comes from the scheduler, which knows that its users have none. Typed
+  /// clients write a list that they leave out as an empty one.
+  public func checkNamesDevice() throws(RequestError) {
+    guard isResolved, !isBroadcast, tokens.count == 0 else { return }
+    throw RequestError(.tokens, .noTokens)
+  }
+
   /// The parser's result; nil if there are no carried fields.
   var raw: UnsafeMutablePointer<martlet_request>?
 

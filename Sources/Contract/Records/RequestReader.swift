@@ -88,7 +88,8 @@ public final class RequestReader {
     try check(value.count, &request)
   }
 
-  /// The id of the request that was last refused, for its receipt, as in the JSON, if the whole record could be read.
+  /// The id of the request that was last refused, for its receipt, as in the JSON; empty if it has none, or is not JSON
+  /// up to there.
   public var refusedID: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: raw.pointee.raw_id.bytes, count: raw.pointee.raw_id.count)
   }

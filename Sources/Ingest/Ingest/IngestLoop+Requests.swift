@@ -165,6 +165,7 @@ extension IngestLoop {
   private func sendingTime(_ record: KafkaRecord, _ created: Int64) throws(RequestError) -> Int64? {
     try request.checkSendAt(received: created)
     let released = released(record)
+    if released == nil { try request.checkNamesDevice() }
     if request.isToUsers { return nil }
     // The devices of people are looked up when it is released: they are theirs.
     if !request.isResolved { scheduledAt = released?.accepted }

@@ -50,6 +50,8 @@ private func request(_ more: String = "", app: String = "com.example.shop") -> S
     let both = try fixture.post(body(#""id":"r","user":"ann","token":"\#(token)""#), key: "shop")
     #expect(both.status == 400 && both.text.contains("user: cannot be combined with token"))
     #expect(try fixture.post(body(#""user":"""#), key: "shop").status == 400)
+    let empty = try fixture.post(body(#""id":"r","user":"ann","tokens":[]"#), key: "shop")
+    #expect(empty.status == 400 && empty.text.contains("tokens: has no entries"))
   }
 
   @Test func `headers and data are checked, and go to Kafka as they came`() throws {

@@ -25,6 +25,10 @@ import Testing
       update(
         "{ \"p\\u0061yload\" :\n{\t\"aps\" : { \"attributes\" : { } , \"ev\\u0065nt\" : \"start\" , \"x\" : 1 } } , \"event\" : \"start_or_update\" }"
       ) == #"{"p\u0061yload":{"aps":{"ev\u0065nt":"update","x":1}},"event":"update"}"#)
+    // A line end is no n.
+    #expect(
+      update(#"{"payload":{"aps":{"eve\nt":1,"a\ttributes":2}},"event":"start_or_update"}"#)
+        == #"{"payload":{"aps":{"eve\nt":1,"a\ttributes":2}},"event":"update"}"#)
   }
 
   @Test func `whatever is no such request does not end the process`() {

@@ -55,13 +55,14 @@ extension IngestTests {
       (IngestFixture.request(#","priority":7,"id":"p7""#), "priority: 7 is not allowed", true),
       (IngestFixture.request(#","colour":1"#), "colour: is not a field", false),
       (IngestFixture.request(#","id":"big","topic":"x""#), "topic: does not match", true),
+      (#"{"lane":5,"app":"com.example.app","id":"behind"}"#, "lane: is not a string", true),
     ]
     for entry in cases { try fixture.produce(fixture.names.requests, key: "k", entry.value) }
     try fixture.produce(fixture.names.requests, IngestFixture.request())
     let ingest = try fixture.start()
     let letters = try fixture.read(fixture.names.deadLetters, count: cases.count)
     #expect(try fixture.read(fixture.names.notifications(.first), count: 1).count == 1)
-    let receipts = try fixture.receipts(count: 2)
+    let receipts = try fixture.receipts(count: 3)
     #expect(ingest.stop() == nil)
     #expect(letters.count == cases.count)
     for entry in cases {
@@ -78,11 +79,11 @@ extension IngestTests {
       #expect(header(letter, "martlet-origin")?.hasPrefix(fixture.names.requests + "/") == true)
       #expect(header(letter, "martlet-at") != nil)
     }
-    #expect(receipts.map(\.outcome) == [.deadLettered, .deadLettered])
-    #expect(Set(receipts.compactMap(\.id)) == ["p7", "big"])
+    #expect(receipts.map(\.outcome) == [.deadLettered, .deadLettered, .deadLettered])
+    #expect(Set(receipts.compactMap(\.id)) == ["p7", "big", "behind"])
     #expect(receipts.allSatisfy { $0.reason == "invalid_request" && $0.detail != nil })
     #expect(receipts.allSatisfy { $0.app == "com.example.app" })
-    #expect(try fixture.committed() == 8)
+    #expect(try fixture.committed() == 9)
   }
 
   @Test func `ingest says of a letter whose key was too long that the key was cut`() throws {
@@ -154,6 +155,24 @@ extension IngestTests {
     #expect(ingest.stop() == nil)
     #expect(header(letter, "martlet-detail")?.hasPrefix("user: cannot be combined") == true)
     #expect(try fixture.readAll(fixture.names.notifications(.first)).isEmpty)
+  }
+
+  @Test func `an empty list of tokens beside a user is refused; only the scheduler finds none`()
+    throws
+  {
+    let fixture = try IngestFixture()
+    let value =
+      #"{"app":"com.example.app","id":"x","user":"ann","tokens":[],"payload":{"aps":{"alert":"x"}}}"#
+    try fixture.produce(fixture.names.requests, value)
+    try fixture.produce(
+      fixture.names.requests, value,
+      headers: [KafkaHeader("scheduled", "\(WallClock.milliseconds())")])
+    let ingest = try fixture.start()
+    let letter = try #require(try fixture.read(fixture.names.deadLetters, count: 1).first)
+    let receipts = try fixture.receipts(count: 2)
+    #expect(ingest.stop() == nil)
+    #expect(header(letter, "martlet-detail") == "tokens: has no entries")
+    #expect(Set(receipts.map(\.outcome)) == [.deadLettered, .addressed])
   }
 
   /// The API keeps only receipts that are UTF-8.

@@ -86,6 +86,19 @@ import Testing
     #expect(back.verdict(at: 14, over: row) != .restore)
   }
 
+  @Test func `what replaces a request that was handed back counts, however late both are read`() {
+    // A scheduler with a new database reads them long after they were written.
+    let back = ScheduleChange.request(
+      due: 9_000, accepted: 100, requeuedAt: 290, now: 5_000, isCaughtUp: false, identity: 2)
+    guard case .store(let row) = back.verdict(at: 11, over: nil) else {
+      return #expect(Bool(false))
+    }
+    let anew = ScheduleRow(offset: 12, identity: 3, kind: .request(due: 7_000, written: 300))
+    let request = Self.request(due: 7_000, written: 300, identity: 3)
+    #expect(request.verdict(at: 12, over: row) == .store(anew))
+    #expect(back.verdict(at: 13, over: anew) == .restore)
+  }
+
   @Test func `what was handed back last counts, whatever comes behind it`() {
     func back(_ written: Int64, at: Int64, identity: Int64) -> ScheduleChange {
       .request(

@@ -192,7 +192,8 @@ void martlet_json_destroy(martlet_json *parser);
 const char *martlet_json_library_version(void);
 
 // Reads one request. The whole input is checked to be valid JSON, the payload included; values are not
-// judged beyond their JSON types. Returns 0, or the error's code with `error` filled.
+// judged beyond their JSON types. Returns 0, or the error's code with `error` filled; then id and app are there, too,
+// wherever they stand, unless it is not JSON before them.
 int32_t martlet_json_read_request(martlet_json *parser, const uint8_t *bytes, size_t count,
                                   uint32_t maximum_tokens, uint32_t maximum_members,
                                   martlet_request *request, martlet_json_error *error);

@@ -56,8 +56,10 @@ public struct ScheduleRow: Equatable, Sendable {
     switch (kind, row.kind) {
     case (.request(_, let written), .cancellation(let at, _)): written <= at
     case (.request(_, let written), .request(_, let known)): written < known
-    // Ingest has reread a request whose release it has handed back since.
-    case (.request(_, let written), .handedBack(_, _, let read)): written < read
+    // Ingest has reread a request whose release it has handed back since. One that was written later replaces it,
+    // however late a process reads both.
+    case (.request(_, let written), .handedBack(_, let requeue, let read)):
+      written < read && written <= requeue.written
     case (.handedBack(_, let requeue, let read), .cancellation(let at, _)):
       min(requeue.written, read) <= at
     // Ingest has handed back a request that was replaced since.

@@ -28,6 +28,9 @@ extension Envelope {
       } else if CarriedHeaders.hasPrefix(name) {
         headers += 1
         guard headers <= CarriedHeaders.maximumCount else { throw Self.wrong(.tooMany, key) }
+        // APNs refuses a header field that stands there twice.
+        let earlier = record.extracting(start..<Int(key.start))
+        guard !Self.hasKey(name, in: earlier) else { throw Self.wrong(.repeated, key) }
         try readHeader(key, value, record)
       }
     }
@@ -36,6 +39,22 @@ extension Envelope {
       throw EnvelopeError(field: .keyed, problem: .tooLong, offset: cursor.position)
     }
     if target == .channel { try checkBroadcast() }
+  }
+
+  /// True if one of these fields, each with the tab after it, has this key.
+  private static func hasKey(_ key: Span<UInt8>, in fields: Span<UInt8>) -> Bool {
+    var place = 0
+    while place < fields.count {
+      let end = place + key.count
+      if end < fields.count, fields[end] == UInt8(ascii: "=") {
+        var index = 0
+        while index < key.count, fields[place + index] == key[index] { index += 1 }
+        if index == key.count { return true }
+      }
+      while place < fields.count, fields[place] != UInt8(ascii: "\t") { place += 1 }
+      place += 1
+    }
+    return false
   }
 
   private mutating func take(

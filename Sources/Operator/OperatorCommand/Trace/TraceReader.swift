@@ -68,12 +68,13 @@ struct TraceReader {
       subject.asks(requestID: id, owner: owner, tokens: tokens)
         || subject.matches(requestID: id, apnsID: own, token: nil)
     else { return nil }
-    let isBroadcast = object["channel"] != nil
+    // A member that is null was left out.
+    let isBroadcast = object["channel"]?.string != nil
     let type = object["type"]?.string ?? "\(RequestDefaults.type(isBroadcast: isBroadcast))"
     let target =
       if isBroadcast {
         "a channel"
-      } else if object["tokens"] == nil, let users = object.users {
+      } else if object["tokens"]?.array == nil, let users = object.users {
         "\(users) user\(users == 1 ? "" : "s")"
       } else {
         "\(tokens.count) device\(tokens.count == 1 ? "" : "s")"

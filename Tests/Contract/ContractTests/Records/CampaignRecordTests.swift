@@ -76,6 +76,20 @@ import Testing
         == 3)
   }
 
+  @Test(arguments: ["1e-10", "4.9e-10", "0.7", "33.333333333333336", "99.99999999999999", "100"])
+  func `a share is read back as it was written, however small`(_ percent: String) throws {
+    let more =
+      #","first":{"percent":\#(percent),"wait_seconds":0},"#
+      + #""stop":{"rejected_percent":\#(percent)}"#
+    let campaign = try Self.read(Self.json(more: more))
+    let again = try campaign.value.withUnsafeBytes { try CampaignRecord($0, parser: JSONParser()) }
+    let share = try #require(again.plan.trial?.share)
+    #expect(abs(share - (Double(percent) ?? 0) / 100) <= share.ulp)
+    #expect(again.plan.limits.rejected == share)
+    // Written once more, it changes no further.
+    #expect(again.value == campaign.value)
+  }
+
   @Test func `a campaign by local time is written and read back`() throws {
     // 46 hours after its start, by UTC.
     var campaign = try Self.read(

@@ -170,6 +170,11 @@ import Testing
     let many = (0..<CarriedHeaders.maximumCount).map { "apns-x\($0)=1" }
     #expect(error(many + ["apns-collapse-id=c"]) == nil)
     #expect(error(many + ["apns-more=1"])?.problem == .tooMany)
+    // APNs answers DuplicateHeaders.
+    for fields in [["apns-x=1", "apns-x=1"], ["later=1", "apns-x=1", "group=g", "apns-x=2"]] {
+      #expect(error(fields)?.problem == .repeated, "\(fields)")
+    }
+    #expect(error(["x=apns-y=1", "apns-x=apns-y=1", "apns-xy=1", "apns-y=1"]) == nil)
   }
 
   @Test

@@ -72,7 +72,7 @@ extension RequestReaderTests {
     #expect(found?.problem == problem, "\(text)")
   }
 
-  @Test func `requests that are refused still tell their id and app, as far as they were read`() {
+  @Test func `requests that are refused still tell their id and app, wherever these stand`() {
     let reader = RequestReader()
     func known(_ text: String) -> [String] {
       _ = error(text, reader)
@@ -80,8 +80,19 @@ extension RequestReaderTests {
     }
     #expect(known(Self.request(#","id":"a\n","priority":7"#)) == [#"a\n"#, "com.example.app"])
     #expect(known(#"{"app":"a.b","id":"x","lane":5}"#) == ["x", "a.b"])
-    #expect(known(#"{"app":5,"id":"x"}"#) == ["", ""])
+    #expect(known(#"{"app":5,"id":"x"}"#) == ["x", ""])
     #expect(known(#"{"app":"a b","id":"x"}"#) == ["x", ""])
+    // Behind what is wrong, as in JSON with sorted names.
+    for wrong in [
+      #""colour":{"id":"no","app":[1,{}]}"#, #""activity":5"#, #""lane":["a"]"#,
+      #""data":{"id":{"id":"no"}}"#, #""event":"a","event":"b""#, #""channel":"a","token":"b""#,
+      #""payload":{"aps":{"alert":1,"alert":{"id":"no"},"x":[{"app":"no"}]},"id":"no"}"#,
+    ] {
+      let text = #"{\#(wrong),"app":"a.b","id":null,"id":"x"}"#
+      #expect(known(text) == ["x", "a.b"], "\(wrong)")
+    }
+    #expect(known(#"{"id":5,"id":"x"}"#) == ["", ""])
+    #expect(known(#"{"lane":nul,"id":"x"}"#) == ["", ""])
     #expect(known("{") == ["", ""])
     func id(_ text: String) -> String {
       _ = error(text, reader)

@@ -87,6 +87,23 @@ import Testing
     #expect(try error(#","tokens":["abcd"]"#) == nil)
   }
 
+  @Test func `an empty list beside a user is refused, but for that of the scheduler`() throws {
+    func error(_ more: String) throws -> String? {
+      try read(#","id":"r""# + more) { request in
+        do { try request.checkNamesDevice() } catch { return "\(error)" }
+        return nil
+      }
+    }
+    #expect(try error(#","user":"ann","tokens":[]"#) == "tokens: has no entries")
+    #expect(try error(#","users":["ann"],"tokens":[]"#) == "tokens: has no entries")
+    for fine in [
+      #","user":"ann""#, #","user":"ann","tokens":null"#, #","user":"ann","tokens":["abcd"]"#,
+      #","tokens":["abcd"]"#, #","token":"abcd""#,
+    ] {
+      #expect(try error(fine) == nil, "\(fine)")
+    }
+  }
+
   private static let state =
     #"{"aps":{"timestamp":1795000000,"event":"update","content-state":{}}}"#
 

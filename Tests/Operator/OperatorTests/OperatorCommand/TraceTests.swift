@@ -234,6 +234,24 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     }
   }
 
+  /// As typed clients write what they leave out.
+  @Test(arguments: [
+    (#""token":"abab","channel":null,"user":null"#, "alert for a.b to 1 device"),
+    (#""tokens":["ab","cd"],"channel":null,"type":null"#, "alert for a.b to 2 devices"),
+    (#""users":["ann","bob"],"user":null,"tokens":null"#, "alert for a.b to 2 users"),
+    (#""channel":"AAAA","tokens":null"#, "liveactivity for a.b to a channel"),
+  ])
+  func `members of a request that are null are left out`(_ members: String, _ detail: String) {
+    var hops: [TraceHop] = []
+    Array(#"{"id":"r","app":"a.b","payload":{},\#(members)}"#.utf8).withUnsafeBytes { bytes in
+      let record = ShownRecord(
+        partition: 0, offset: 0, timestamp: 1, key: UnsafeRawBufferPointer(start: nil, count: 0),
+        value: bytes)
+      TraceReader().read(record, of: "requests", .requests, TraceSubject(.id("r")), to: &hops)
+    }
+    #expect(hops.map(\.detail) == [detail])
+  }
+
   @Test func `a bounded number of request ids is followed`() {
     var subject = TraceSubject(.token("abababab"))
     for index in 0..<40 { subject.note(hop(.queued, 1, first, request: "r\(index)")) }
