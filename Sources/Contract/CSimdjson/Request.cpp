@@ -15,17 +15,11 @@ int32_t field_named(std::string_view key) {
     case 2: return key == "id" ? MARTLET_FIELD_ID : -1;
     case 3: return key == "app" ? MARTLET_FIELD_APP : -1;
     case 4:
-      return key == "type"   ? MARTLET_FIELD_TYPE
-             : key == "lane" ? MARTLET_FIELD_LANE
-             : key == "data" ? MARTLET_FIELD_DATA
-             : key == "user" ? MARTLET_FIELD_USER
-                             : -1;
+      return key == "type" ? MARTLET_FIELD_TYPE : key == "lane" ? MARTLET_FIELD_LANE
+             : key == "data" ? MARTLET_FIELD_DATA : key == "user" ? MARTLET_FIELD_USER : -1;
     case 5:
-      return key == "token"   ? MARTLET_FIELD_TOKEN
-             : key == "topic" ? MARTLET_FIELD_TOPIC
-             : key == "users" ? MARTLET_FIELD_USERS
-             : key == "event" ? MARTLET_FIELD_EVENT
-                              : -1;
+      return key == "token" ? MARTLET_FIELD_TOKEN : key == "topic" ? MARTLET_FIELD_TOPIC
+             : key == "users" ? MARTLET_FIELD_USERS : key == "event" ? MARTLET_FIELD_EVENT : -1;
     case 6: return key == "tokens" ? MARTLET_FIELD_TOKENS : -1;
     case 7:
       return key == "payload" ? MARTLET_FIELD_PAYLOAD
@@ -35,9 +29,8 @@ int32_t field_named(std::string_view key) {
              : key == "send_at" ? MARTLET_FIELD_SEND_AT
                                 : -1;
     case 8:
-      return key == "priority"   ? MARTLET_FIELD_PRIORITY
-             : key == "activity" ? MARTLET_FIELD_ACTIVITY
-                                 : -1;
+      return key == "priority" ? MARTLET_FIELD_PRIORITY
+             : key == "activity" ? MARTLET_FIELD_ACTIVITY : -1;
     case 10:
       return key == "expiration"   ? MARTLET_FIELD_EXPIRATION
              : key == "expires_in" ? MARTLET_FIELD_EXPIRES_IN

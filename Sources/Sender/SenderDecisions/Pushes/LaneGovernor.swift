@@ -36,6 +36,9 @@ public struct LaneGovernor: Sendable {
   /// The floor is the lowest of six stretches of so many milliseconds.
   static let stretch: UInt64 = 30_000
 
+  /// After so many looks without anything of the first lane its limit does not hold, until that lane sends again.
+  static let absence = 2
+
   /// Streams that the other lanes may have open; `.max` while nothing holds them back.
   public private(set) var limit = Int.max
   private var exact = Double.infinity
@@ -59,10 +62,29 @@ public struct LaneGovernor: Sendable {
   private var isDraining = false
   private var fellAt: UInt64 = 0
   private var exactBefore = Double.infinity
+  /// Whether latency made the limit, not 503s; looks since the first lane has sent or heard anything, and whether the
+  /// limit is lifted for that.
+  private var isForLatency = false
+  private var absences = 0
+  private var hasSent = false
+  private var isLifted = false
 
   public init() {}
 
   // MARK: Events
+
+  /// A push of the first lane goes out.
+  public mutating func sendsFirst(now: UInt64) {
+    hasSent = true
+    if isLifted { lift(false, now: now) }
+  }
+
+  private mutating func lift(_ isLifted: Bool, now: UInt64) {
+    guard isLifted != self.isLifted else { return }
+    self.isLifted = isLifted
+    if !isLifted { fellAt = now }
+    set(exact)
+  }
 
   /// APNs has answered.
   ///
@@ -91,8 +113,11 @@ public struct LaneGovernor: Sendable {
   public mutating func look(open: Int, isWanted: Bool, now: UInt64) {
     let elapsed = lookedAt == 0 ? 0 : Double(min(now - lookedAt, 10_000)) / 1_000
     (lookedAt, lookAt) = (now, now + Self.interval)
-    defer { (first, time, answers, overloads) = (0, 0, 0, 0) }
+    defer { (first, time, answers, overloads, hasSent) = (0, 0, 0, 0, false) }
     let isOverloaded = answers >= Self.leastAnswers && overloads * 100 > answers
+    let isAbsent = first == 0 && !hasSent && isForLatency && !isOverloaded
+    absences = isAbsent ? absences + 1 : 0
+    lift(absences >= Self.absence, now: now)
     // Answers to what was open before say nothing of the limit.
     let wasDraining = isDraining
     isDraining = open > limit && now < fellAt + Self.longestDrain
@@ -121,6 +146,7 @@ public struct LaneGovernor: Sendable {
     // What is open waits in one line: with so many streams the mean would be under the bound.
     let next = isSlow && halvings == 1 ? most * 0.7 * bound / mean : most / 2
     set(max(Double(Self.lowest), isOverloaded ? min(next, most / 2) : next))
+    isForLatency = !isOverloaded
     fellAt = now
   }
 
@@ -142,7 +168,7 @@ public struct LaneGovernor: Sendable {
   private mutating func grow(
     _ elapsed: Double, _ open: Int, _ isWanted: Bool, isQuick: Bool = false
   ) {
-    guard limit != .max else { return }
+    guard exact < .infinity else { return }
     // Nobody needs it any more: a later crowd begins with all streams, and is judged anew.
     if !isWanted, Double(open) < exact / 2 {
       if calmSince == 0 { calmSince = lookedAt }
@@ -158,8 +184,7 @@ public struct LaneGovernor: Sendable {
 
   private mutating func set(_ streams: Double) {
     calmSince = 0
-    exact = streams
-    limit = streams < 1_000_000 ? Int(streams) : .max
-    if limit == .max { exact = .infinity }
+    exact = streams < 1_000_000 ? streams : .infinity
+    limit = isLifted || exact == .infinity ? .max : Int(exact)
   }
 }

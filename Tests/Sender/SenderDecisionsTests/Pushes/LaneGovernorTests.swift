@@ -48,6 +48,47 @@ import Testing
     #expect(governor.limit > 39)
   }
 
+  @Test func `the limit holds while the first lane sends, and not without it`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 400)
+    look(&governor, &now, latency: 40, open: 400)
+    #expect(governor.limit == 196)
+    look(&governor, &now, latency: 0, answers: 0, open: 196)
+    #expect(governor.limit < 210, "a pause of half a second is none")
+    look(&governor, &now, latency: 0, answers: 0, open: 200)
+    #expect(governor.limit == .max)
+    governor.sendsFirst(now: now)
+    #expect((200...220).contains(governor.limit), "at once: \(governor.limit)")
+    look(&governor, &now, latency: 900, open: 1_000)
+    #expect((200...220).contains(governor.limit), "that was in the others' queue")
+    look(&governor, &now, latency: 20, open: 200)
+    look(&governor, &now, latency: 20, open: 200)
+    #expect(governor.limit > 220)
+  }
+
+  @Test func `a first lane whose pushes have no answer yet is not away`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 400)
+    look(&governor, &now, latency: 40, open: 400)
+    for _ in 0..<6 {
+      governor.sendsFirst(now: now)
+      look(&governor, &now, latency: 0, answers: 0, open: 196)
+    }
+    #expect((196...240).contains(governor.limit))
+  }
+
+  @Test func `a limit for 503s holds without a first lane, too`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 0, answers: 0, open: 400)
+    look(&governor, &now, latency: 0, answers: 0, open: 400, overloads: 20, others: 500)
+    #expect(governor.limit == 200)
+    for _ in 0..<4 { look(&governor, &now, latency: 0, answers: 0, open: 200, others: 500) }
+    #expect((200...230).contains(governor.limit))
+  }
+
   @Test func `what is a little too much is taken back and no more, unless there are 503s`() {
     for (overloads, limit) in [(0, 19), (20, 15)] {
       var governor = LaneGovernor()
