@@ -13,7 +13,7 @@ struct StatusSource: DeclaredSettings, Sendable {
         + " \(usual)."))
   private var addressesFile: String?
   private var urls: [String] = []
-  private let names = ProcessNames()
+  private var names = ProcessNames()
   /// The file of `martlet up --dir martlet-up` in the same folder.
   private static let usual = "martlet-up/addresses.json"
 
