@@ -4,6 +4,7 @@ import EmbeddedKafka
 import EventLoop
 import Glibc
 import Records
+import ServiceKit
 import Store
 import Telemetry
 import TestSupport
