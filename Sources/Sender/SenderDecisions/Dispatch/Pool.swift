@@ -230,12 +230,12 @@ struct Pool: Sendable {
       }
       guard let slot = next(capacity: capacity, now: work.turn.now) else { return }
       let sendClass = work.pushes[slot].life.sendClass
-      if sendClass == .first { governor.sendsFirst(now: work.turn.now) }
       switch place(slot, free, &work) {
       case .on(let index):
         if work.paces.isInForce, !work.keepsPace(slot) {
           queue.ended(sendClass)
         } else {
+          if sendClass == .first { governor.sendsFirst(now: work.turn.now) }
           send(slot, on: index, &work)
         }
       case .ended: queue.ended(sendClass)

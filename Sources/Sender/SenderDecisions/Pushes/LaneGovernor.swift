@@ -35,12 +35,11 @@ public struct LaneGovernor: Sendable {
   static let calm: UInt64 = 10_000
   /// The floor is the lowest of six stretches of so many milliseconds.
   static let stretch: UInt64 = 30_000
-
   /// After so many looks without anything of the first lane its limit does not hold, until that lane sends again.
   static let absence = 2
 
   /// Streams that the other lanes may have open; `.max` while nothing holds them back.
-  public private(set) var limit = Int.max
+  public var limit: Int { isLifted || exact == .infinity ? .max : Int(exact) }
   private var exact = Double.infinity
   /// When to look again.
   private(set) var lookAt: UInt64 = 0
@@ -80,10 +79,8 @@ public struct LaneGovernor: Sendable {
   }
 
   private mutating func lift(_ isLifted: Bool, now: UInt64) {
-    guard isLifted != self.isLifted else { return }
+    if self.isLifted, !isLifted { fellAt = now }
     self.isLifted = isLifted
-    if !isLifted { fellAt = now }
-    set(exact)
   }
 
   /// APNs has answered.
@@ -115,6 +112,8 @@ public struct LaneGovernor: Sendable {
     (lookedAt, lookAt) = (now, now + Self.interval)
     defer { (first, time, answers, overloads, hasSent) = (0, 0, 0, 0, false) }
     let isOverloaded = answers >= Self.leastAnswers && overloads * 100 > answers
+    // Without the limit there are 503s: from now on it is for these.
+    if isLifted, isOverloaded { isForLatency = false }
     let isAbsent = first == 0 && !hasSent && isForLatency && !isOverloaded
     absences = isAbsent ? absences + 1 : 0
     lift(absences >= Self.absence, now: now)
@@ -185,6 +184,5 @@ public struct LaneGovernor: Sendable {
   private mutating func set(_ streams: Double) {
     calmSince = 0
     exact = streams < 1_000_000 ? streams : .infinity
-    limit = isLifted || exact == .infinity ? .max : Int(exact)
   }
 }

@@ -89,6 +89,36 @@ import Testing
     #expect((200...230).contains(governor.limit))
   }
 
+  @Test func `a limit without which there are 503s is not lifted again`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 400)
+    look(&governor, &now, latency: 40, open: 400)
+    for _ in 0..<2 { look(&governor, &now, latency: 0, answers: 0, open: 196) }
+    #expect(governor.limit == .max)
+    look(&governor, &now, latency: 0, answers: 0, open: 1_000, overloads: 20, others: 500)
+    for _ in 0..<6 {
+      #expect((200...250).contains(governor.limit), "\(governor.limit)")
+      look(&governor, &now, latency: 0, answers: 0, open: 200, others: 500)
+    }
+  }
+
+  @Test func `what nobody needs has no limit, also where the first lane seldom sends`() {
+    var governor = LaneGovernor()
+    var now: UInt64 = 1_000
+    look(&governor, &now, latency: 20, open: 400)
+    look(&governor, &now, latency: 40, open: 400)
+    #expect(governor.limit == 196)
+    for _ in 0..<8 {
+      governor.sendsFirst(now: now)
+      for _ in 0..<4 {
+        look(&governor, &now, latency: 0, answers: 0, open: 10, isWanted: false)
+      }
+    }
+    governor.sendsFirst(now: now)
+    #expect(governor.limit == .max)
+  }
+
   @Test func `what is a little too much is taken back and no more, unless there are 503s`() {
     for (overloads, limit) in [(0, 19), (20, 15)] {
       var governor = LaneGovernor()
