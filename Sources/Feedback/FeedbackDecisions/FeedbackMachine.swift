@@ -55,8 +55,8 @@ public struct FeedbackMachine<Row: Sendable>: Sendable {
   private static var largeBatch: Int { 1_000 }
   /// How long the batch after a large one grows, in milliseconds.
   private static var growingTime: UInt64 { 250 }
-  /// The time from one batch with records to the next, in milliseconds. Each costs a transaction and questions to Kafka:
-  /// while records come one by one, those of this time share them.
+  /// The time from the end of a batch with records to the next, in milliseconds. Each costs a transaction and questions
+  /// to Kafka: while records come one by one, those of this time share them.
   private static var spacing: UInt64 { 25 }
   /// Lines in one database transaction, besides those of the last step.
   @usableFromInline static var mostLines: Int { 16_000 }

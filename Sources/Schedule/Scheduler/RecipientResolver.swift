@@ -237,10 +237,15 @@ struct RecipientResolver {
     return (try? ChannelID.validate(Array(channel.utf8).span)) == nil ? "" : channel
   }
 
-  /// The state of an activity was written.
-  mutating func note(_ key: ScheduleKey, _ state: Sent) {
+  /// The state of an activity is written; nil for none.
+  ///
+  /// - Returns: what was noted before.
+  @discardableResult
+  mutating func note(_ key: ScheduleKey, _ state: Sent?) -> Sent? {
     if written.count >= Self.mostWritten { written = [:] }
+    let before = written[key]
     written[key] = state
+    return before
   }
 
   /// Removes and returns the state of the activity that a request starts which is not sent; nil if it starts none.

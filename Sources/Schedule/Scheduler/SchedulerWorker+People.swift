@@ -45,11 +45,11 @@ extension SchedulerWorker {
     }
     // The state is written before the request: a token registered in between gets it.
     let tag = Tag.activity(slot: request.slot, round: round, request.scheduled, answer.json)
-    people.note(key, .init(state, request.json))
+    let before = people.note(key, RecipientResolver.Sent(state, request.json))
     let isTaken = state.value(request.json).withUnsafeBytes {
       produce(topics.schedule, key: key.exact, $0, [], as: tag, request.slot)
     }
-    if !isTaken { _ = people.removeStart(request.scheduled.accepted, request.json) }
+    if !isTaken { people.note(key, before) }
     return isTaken
   }
 

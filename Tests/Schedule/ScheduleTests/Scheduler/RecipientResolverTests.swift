@@ -96,6 +96,23 @@ import Testing
     #expect(resolver.removeStart(1, json(1))?.key == nil)
   }
 
+  @Test func `a state that could not be written leaves the one before it`() throws {
+    let key = ScheduleKey(app: "a.b", environment: .production, user: "ann", activity: "order")
+    func sent(_ number: Int) -> RecipientResolver.Sent {
+      let state = ActivityState(
+        sentAt: 2, accepted: Int64(number), event: .start, channel: "", traceParent: "")
+      return RecipientResolver.Sent(state, json(number))
+    }
+    var resolver = try resolver()
+    resolver.note(key, sent(1))
+    let before = resolver.note(key, sent(2))
+    resolver.note(key, before)
+    #expect(resolver.removeStart(2, json(2))?.key == nil)
+    #expect(resolver.removeStart(1, json(1))?.key == key)
+    resolver.note(key, nil)
+    #expect(resolver.removeStart(1, json(1))?.key == nil)
+  }
+
   /// One that does not answer costs the turn its deadline once.
   @Test func `a database that has failed is not asked again in the same turn`() throws {
     let path = folder.file("later.db")
