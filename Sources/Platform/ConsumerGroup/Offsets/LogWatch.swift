@@ -72,6 +72,8 @@ struct LogWatch<Partition: Hashable & Sendable>: Sendable {
     unknown = []
     cut = []
     gaps.unassigned()
+    // The process may be about to end, and nobody else asks about open gaps.
+    jumpsNotBefore = 0
     isFirst = false
     start.removeAll()
     beginsWith = nil

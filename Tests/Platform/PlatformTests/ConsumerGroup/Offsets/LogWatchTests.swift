@@ -38,6 +38,17 @@ import Testing
     #expect(watch.question(outputs: [], now: 1_011) == [1], "after a loss, more may follow")
   }
 
+  @Test func `jumps that are open when the partitions are given up are asked about at once`() {
+    var watch = LogWatch<Int>(hasOutputs: false)
+    watch.jumped(1, 5..<6)
+    #expect(watch.question(outputs: [], now: 10) == [1])
+    _ = watch.answered([1: (0, 20)], outputs: [])
+    watch.jumped(1, 7..<8)
+    #expect(watch.question(outputs: [], now: 11) == nil)
+    watch.unassigned()
+    #expect(watch.question(outputs: [], now: 11) == [1])
+  }
+
   @Test func `a log that ends before the committed offset is told of once in an assignment`() {
     var watch = LogWatch<Int>(hasOutputs: false)
     watch.begin([start(1, 5, next: 5)], remade: [])
