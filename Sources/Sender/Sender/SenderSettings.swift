@@ -65,7 +65,8 @@ public struct SenderSettings: DeclaredSettings, Sendable {
   @Declared(
     .path(
       "gateway-hosts", placeholder: "FILE",
-      "Addresses of gateways in the format of /etc/hosts, read before each connect and preferred to DNS."
+      "Addresses of gateways in the format of /etc/hosts, read before each connect and preferred to DNS. While"
+        + " it cannot be read, no name is resolved."
     )
   ) public var gatewayHosts: String?
 
