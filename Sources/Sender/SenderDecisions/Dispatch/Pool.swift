@@ -217,7 +217,9 @@ struct Pool: Sendable {
   /// Sends what waits, as far as there is stream credit and a usable provider token.
   mutating func dispatch(_ work: inout Workload) {
     if work.turn.now >= governor.lookAt {
-      governor.look(open: queue.openOfOthers, isWanted: queue.othersWait, now: work.turn.now)
+      governor.look(
+        open: queue.openOfOthers, isWanted: queue.othersWait, hasFirst: queue.hasFirst,
+        now: work.turn.now)
     }
     guard !queue.isEmpty else { return }
     let capacity = connectionSet.connections.capacity

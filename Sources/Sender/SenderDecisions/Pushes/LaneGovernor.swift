@@ -107,14 +107,15 @@ public struct LaneGovernor: Sendable {
   /// - Parameters:
   ///   - open: streams that the other lanes have.
   ///   - wanted: they would have more if they might.
-  public mutating func look(open: Int, isWanted: Bool, now: UInt64) {
+  ///   - hasFirst: pushes of the first lane wait for streams or answers.
+  public mutating func look(open: Int, isWanted: Bool, hasFirst: Bool, now: UInt64) {
     let elapsed = lookedAt == 0 ? 0 : Double(min(now - lookedAt, 10_000)) / 1_000
     (lookedAt, lookAt) = (now, now + Self.interval)
     defer { (first, time, answers, overloads, hasSent) = (0, 0, 0, 0, false) }
     let isOverloaded = answers >= Self.leastAnswers && overloads * 100 > answers
     // Without the limit there are 503s: from now on it is for these.
     if isLifted, isOverloaded { isForLatency = false }
-    let isAbsent = first == 0 && !hasSent && isForLatency && !isOverloaded
+    let isAbsent = !hasFirst && !hasSent && first == 0 && isForLatency && !isOverloaded
     absences = isAbsent ? absences + 1 : 0
     lift(absences >= Self.absence, now: now)
     // Answers to what was open before say nothing of the limit.

@@ -46,7 +46,11 @@ public struct SendQueue: Sendable {
   public var openOfOthers: Int {
     open - openByClass[Int(SendClass.first.place)] - openByClass[Int(SendClass.retry.place)]
   }
-  /// True if pushes of these lanes are in line.
+  /// True if pushes of the first lane have a stream or are in line.
+  public var hasFirst: Bool {
+    openByClass[Int(SendClass.first.place)] > 0 || waiting & 1 << UInt16(SendClass.first.place) != 0
+  }
+  /// True if pushes of the lanes behind it are in line.
   public var othersWait: Bool { waiting & ~Self.firstAndRetries != 0 }
 
   /// Pushes of the class that wait.

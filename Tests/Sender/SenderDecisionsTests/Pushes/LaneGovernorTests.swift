@@ -7,7 +7,7 @@ import Testing
   /// One look after half a second with so many answers of the first lane.
   private func look(
     _ governor: inout LaneGovernor, _ now: inout UInt64, latency: Int64, answers: Int = 20,
-    open: Int, overloads: Int = 0, others: Int = 0, isWanted: Bool = true
+    open: Int, overloads: Int = 0, others: Int = 0, isWanted: Bool = true, hasFirst: Bool = false
   ) {
     now = max(now + 500, governor.lookAt)
     for _ in 0..<answers {
@@ -15,7 +15,7 @@ import Testing
       governor.answered(isOverload: false)
     }
     for place in 0..<others { governor.answered(isOverload: place < overloads) }
-    governor.look(open: open, isWanted: isWanted, now: now)
+    governor.look(open: open, isWanted: isWanted, hasFirst: hasFirst, now: now)
   }
 
   @Test func `streams halve while latency is over its floor, and grow by 5 % a second afterwards`()
@@ -77,6 +77,11 @@ import Testing
       look(&governor, &now, latency: 0, answers: 0, open: 196)
     }
     #expect((196...240).contains(governor.limit))
+    // A slow gateway has no stream for more of them.
+    for _ in 0..<6 { look(&governor, &now, latency: 0, answers: 0, open: 196, hasFirst: true) }
+    #expect((196...270).contains(governor.limit))
+    for _ in 0..<2 { look(&governor, &now, latency: 0, answers: 0, open: 196) }
+    #expect(governor.limit == .max)
   }
 
   @Test func `a limit for 503s holds without a first lane, too`() {
@@ -208,7 +213,7 @@ import Testing
     var now: UInt64 = 1_000
     look(&governor, &now, latency: 20, open: 400)
     for _ in 0..<400 { governor.answered(first: 3_600_020, timeout: 30_000) }
-    governor.look(open: 400, isWanted: true, now: now + 500)
+    governor.look(open: 400, isWanted: true, hasFirst: true, now: now + 500)
     #expect(governor.limit == .max && governor.lookAt == now + 1_000)
     for _ in 0..<10 { look(&governor, &now, latency: 20, open: 400) }
     #expect(governor.limit == .max)

@@ -130,6 +130,19 @@ private let bulk = SendClass(.bulk)
     #expect(queue.next(capacity: 100) == 80)
   }
 
+  @Test func `the first lane is there while its pushes are in line or open, not while held`() {
+    var queue = queue()
+    queue.append(1, bulk)
+    queue.append(2, .retry)
+    #expect(!queue.hasFirst)
+    queue.append(3, .first)
+    #expect(queue.hasFirst)
+    while queue.next(capacity: 100) != nil {}
+    #expect(queue.hasFirst)
+    queue.hold(3, .first)
+    #expect(!queue.hasFirst)
+  }
+
   @Test func `a single stream serves every class`() {
     var queue = queue()
     queue.append(1, bulk)
