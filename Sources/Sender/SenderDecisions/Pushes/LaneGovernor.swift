@@ -7,8 +7,8 @@
 /// the lowest mean of the last minutes, by `slow`, or more than 1 % of the answers are 503, the other lanes' streams
 /// halve; the first time, for latency, they fall as far as it says. A look while more are open than may be judges nothing.
 /// They grow again by 5 % a second, faster while nothing queues, until more than they need. If latency does not follow, it
-/// is not our doing: they have at once what they had before, and what latency is now becomes the floor. A limit for latency
-/// holds while the first lane has pushes, one for 503s always. Retries have no limit: they are few.
+/// is not our doing: they have at once what they had before, and what latency is now becomes the floor. A limit for
+/// latency holds while the first lane has pushes, one for 503s always. Retries have no limit: they are few.
 ///
 /// Times are milliseconds.
 public struct LaneGovernor: Sendable {
