@@ -113,10 +113,10 @@ final class Importer {
   private func usableKey(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
     do throws(RequestError) {
       let request = try reader.read(bytes)
+      try request.checkNamesDevice()
       if request.isBroadcast { return request.channel }
       noteInvalidTokens(of: request)
       if request.tokens.count > 0 { return request.tokens[0] }
-      // Its users may have no devices, as in a request that the scheduler has released.
       return request.users.first.map { UnsafeRawBufferPointer($0) }
         ?? UnsafeRawBufferPointer(start: nil, count: 0)
     } catch {

@@ -129,6 +129,21 @@ import Testing
     #expect(errors.isEmpty, "\(errors.map(\.text))")
   }
 
+  /// The image's root is read-only but for a volume, which `TMPDIR` names.
+  @Test func `a database that does not exist yet is checked where temporary files are`() throws {
+    let folder = TemporaryFolder()
+    try File.write(
+      folder.file("feedback.properties"),
+      Array("database = /var/lib/martlet-nowhere/tokens.sqlite\n".utf8))
+    let result = try BuiltProgram.run(
+      "/usr/bin/env",
+      [
+        "TMPDIR=/nonexistent", ChildProcess.sibling("martlet"), "doctor", "--json", "--settings",
+        folder.path,
+      ], in: folder)
+    #expect(result.output.contains("/nonexistent/martlet-doctor-"), "\(result.output)")
+  }
+
   @Test func `programs with different prefixes, and a file that is wrong`() throws {
     let fixture = try KafkaFixture(embedded: true)
     let folder = TemporaryFolder()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
 import EventLoop
+import Glibc
 import Settings
 
 /// A program that the doctor runs with its own check.
@@ -86,8 +87,10 @@ struct DoctorVisit: Sendable {
 
   /// The settings that a program requires without a settings file and that have no flag here. Nothing is written there.
   private static func defaults(_ program: String) -> [String] {
-    ownersOfDatabases.contains(program)
-      ? ["--database", "/tmp/martlet-doctor-\(UInt64.random(in: .min ... .max)).sqlite"] : []
+    guard ownersOfDatabases.contains(program) else { return [] }
+    // In a container it may be the only folder that can be written.
+    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    return ["--database", "\(folder)/martlet-doctor-\(UInt64.random(in: .min ... .max)).sqlite"]
   }
 
   private static func unchecked(_ program: String, _ file: String) -> Finding {
