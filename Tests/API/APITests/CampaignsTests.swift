@@ -156,7 +156,7 @@ import Testing
     }
     #expect(try eventually { try send("GET", "campaigns/sale") == 200 })
     #expect(try send("PUT", "paces/app/\(Self.app)", #"{"rate":"9/s"}"#) == 202)
-    try #require(fixture.kafka.broker).setRoundTrip(milliseconds: 2_000)
+    try #require(fixture.kafka.broker).setRoundTrip(milliseconds: 5_000)
     let client = try RawClient(port: fixture.port)
     client.send(
       "POST /v1/campaigns/sale/pause HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer pacer\r\nConnection: close\r\n\r\n"

@@ -159,7 +159,9 @@ import Testing
       ]
       let made = try run(folder, ["channels", "create"] + flags)
       #expect(made.status == 0, "\(made.output)")
-      let id = try #require(try JSONDocument(made.output).root["channel"]?.string)
+      // The log has the deed.
+      let answer = try #require(made.output.split(separator: "\n").last { $0.hasPrefix("{") })
+      let id = try #require(try JSONDocument(String(answer)).root["channel"]?.string)
       let list = try run(folder, ["channels", "list"] + flags)
       #expect(try JSONDocument(list.output).root["channels"]?.array?.count == 1, "\(list.output)")
       #expect(list.output.contains(id.split(separator: "/").last ?? ""))
