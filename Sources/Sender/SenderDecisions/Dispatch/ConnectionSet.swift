@@ -71,7 +71,7 @@ struct ConnectionSet: Sendable {
     }
     guard connectAttempts.removeIfOver(race) else { return }
     health.connectFailed(now: turn.now, random: turn.chance())
-    noteLoss(&turn)
+    health.lost(isLast: load.serving == 0, now: turn.now, random: turn.chance())
   }
 
   private mutating func open(_ race: UInt32, _ address: PeerAddress, _ turn: inout Turn) {
@@ -139,12 +139,7 @@ struct ConnectionSet: Sendable {
     connectAttempts.endAttempt(of: race, isLast: !isOfAddressAlone)
     if isOfAddressAlone { return goOn(race, &turn) }
     _ = connectAttempts.removeIfOver(race)
-    if isLoss { noteLoss(&turn) }
-  }
-
-  /// A connection is lost, or was not made.
-  private mutating func noteLoss(_ turn: inout Turn) {
-    health.lost(isLast: load.serving == 0, now: turn.now, random: turn.chance())
+    if isLoss { health.lost(isLast: load.serving == 0, now: turn.now, random: turn.chance()) }
   }
 
   /// Tells the health of a connection that takes no more pushes, once.
@@ -155,8 +150,7 @@ struct ConnectionSet: Sendable {
 
   /// A connection failed us: its address is put aside, once.
   private mutating func putAddressAside(of index: Int32, _ turn: inout Turn) {
-    guard connections[index].putAddressAside() else { return }
-    putAside(connections[index].address, &turn)
+    if connections[index].putAddressAside() { putAside(connections[index].address, &turn) }
   }
 
   private mutating func putAside(_ address: PeerAddress, _ turn: inout Turn) {
@@ -282,9 +276,8 @@ struct ConnectionSet: Sendable {
 
   /// Streams that may be opened now.
   mutating func free(capacity: Int, open: Int, now: UInt64) -> Int {
-    let credit = connections.credit
-    guard !health.isUndisturbed else { return credit }
-    return min(credit, max(0, health.allowance(capacity: capacity, now: now) - open))
+    if health.isUndisturbed { return connections.credit }
+    return min(connections.credit, max(0, health.allowance(capacity: capacity, now: now) - open))
   }
 
   /// True if something may have changed for the pushes whose apps had to wait.
