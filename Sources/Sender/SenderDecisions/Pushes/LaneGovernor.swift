@@ -61,12 +61,11 @@ public struct LaneGovernor: Sendable {
   private var isDraining = false
   private var fellAt: UInt64 = 0
   private var exactBefore = Double.infinity
-  /// Whether latency made the limit, not 503s; looks since the first lane has sent or heard anything, and whether the
-  /// limit is lifted for that.
+  /// Whether latency made the limit, not 503s; looks since the first lane has sent or heard anything.
   private var isForLatency = false
   private var absences = 0
   private var hasSent = false
-  private var isLifted = false
+  private var isLifted: Bool { absences >= Self.absence }
 
   public init() {}
 
@@ -75,12 +74,7 @@ public struct LaneGovernor: Sendable {
   /// A push of the first lane goes out.
   public mutating func sendsFirst(now: UInt64) {
     hasSent = true
-    if isLifted { lift(false, now: now) }
-  }
-
-  private mutating func lift(_ isLifted: Bool, now: UInt64) {
-    if self.isLifted, !isLifted { fellAt = now }
-    self.isLifted = isLifted
+    if isLifted { (absences, fellAt) = (0, now) }
   }
 
   /// APNs has answered.
@@ -116,8 +110,8 @@ public struct LaneGovernor: Sendable {
     // Without the limit there are 503s: from now on it is for these.
     if isLifted, isOverloaded { isForLatency = false }
     let isAbsent = !hasFirst && !hasSent && first == 0 && isForLatency && !isOverloaded
+    if isLifted, !isAbsent { fellAt = now }
     absences = isAbsent ? absences + 1 : 0
-    lift(absences >= Self.absence, now: now)
     // Answers to what was open before say nothing of the limit.
     let wasDraining = isDraining
     isDraining = open > limit && now < fellAt + Self.longestDrain
