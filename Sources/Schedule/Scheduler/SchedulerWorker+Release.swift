@@ -156,7 +156,7 @@ extension SchedulerWorker {
         counters.add(.released)
         machine.released(slot)
       case .tombstone(let slot, round): machine.ended(slot)
-      case .buried(let slot, round, _): _ = end(slot)
+      case .buried(let slot, round, let letter): buried(slot, in: letter)
       case .activity(let slot, round, let request, let json):
         _ = json.withUnsafeBytes { release(slot, machine.entry(slot).key, request, $0) }
       case .restored(let source, let epoch, let offset):

@@ -57,19 +57,22 @@ extension SchedulerWorker {
       key: Array(entry.key.utf8), value: Array(entry.content.utf8))
     let letter = letter(record, from: entry.partition, entry.row.offset)
     let isOver = size == nil || endStart(entry.content)
-    guard isOver, bury(slot, in: letter) else {
-      machine.postponed(slot)
-      return false
-    }
+    if isOver, bury(slot, in: letter) { return true }
+    machine.postponed(slot)
+    return false
+  }
+
+  /// Kafka has the dead letter: counted here, as a letter without room is written anew from its entry.
+  func buried(_ slot: Int, in letter: OutgoingLetter) {
     counters.add(.unreadable)
-    if let size {
-      context.log(
-        SchedulerLog.recordUnreadable,
-        [
-          "partition": "\(entry.partition)", "offset": "\(entry.row.offset)", "problem": size,
-        ])
-    }
-    return true
+    let entry = machine.entry(slot)
+    context.log(
+      SchedulerLog.recordUnreadable,
+      [
+        "partition": "\(entry.partition)", "offset": "\(entry.row.offset)",
+        "problem": DeadLetter(letter.headers).detail,
+      ])
+    _ = end(slot)
   }
 
   private func bury(_ slot: Int, in letter: OutgoingLetter) -> Bool {
