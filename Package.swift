@@ -281,7 +281,7 @@ let rooms: KeyValuePairs = [
   """,
   "Tests/Chaos": """
     outer     ChaosSuite         Contract Waiting EventLoop Kafka Records Store Settings Telemetry ServiceKit LabCommand
-                                 HTTPClient ConsumerGroup Feedback Scheduler
+                                 HTTPClient ConsumerGroup Feedback Scheduler SenderDecisions
     program   martlet-chaos      ChaosSuite ServiceKit
   """,
   "Tests/System": """

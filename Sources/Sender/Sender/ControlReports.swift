@@ -50,6 +50,8 @@ struct ControlReports {
         DrainedWindow(
           partition: queues.name(one.partition), window: window, next: one.done.committable))
     }
+    let underWay = given.reduce(0) { $0 + $1.underWay }
+    if underWay > 0 { log(SenderLog.leftUnderWay, ["pushes": "\(underWay)"]) }
     // Asked about although they are given back: nobody else will know of it.
     if !jumps.isEmpty { control.post(.jumped(jumps)) }
     control.post(isStopping ? .progress(last) : .drained(last, windows))

@@ -65,6 +65,8 @@ public enum SenderLog: String, LogTable {
     "Apple's root is not among the trusted authorities; connections to APNs will fail"
   case loopNotStarted = "cannot start a loop"
   case partitionNotDelivered = "Kafka does not deliver a partition"
+  case leftUnderWay =
+    "no time left for the answers of pushes of revoked partitions; their next owner sends them again"
   case windowsRebuilt = "apns-id windows rebuilt"
 
   public var level: LogLevel {
@@ -77,7 +79,7 @@ public enum SenderLog: String, LogTable {
       .fewPartitions, .proxyUnresolved, .gatewayUnresolved, .offsetMapInvalid, .noControlsTopic,
       .paceInvalid, .paceNotKept, .campaignsHeld, .targetUnknown, .pauseInvalid, .laneUnknown,
       .tokenInvalid, .tokenRemovedByStranger, .tokenRemoved, .kafkaError, .connectionLost,
-      .notConnected, .fewOpenFiles, .appleRootMissing, .partitionNotDelivered:
+      .notConnected, .fewOpenFiles, .appleRootMissing, .partitionNotDelivered, .leftUnderWay:
       .warning
     case .credentialDrains, .certificatesReloaded, .pace, .cancelled, .paused, .resumed,
       .tokenKeyReloaded, .credentialWithdrawn, .everyTokenValid, .goAway, .connectionCutIdle,

@@ -2,6 +2,7 @@
 import EventLoop
 import Glibc
 import LabCommand
+import SenderDecisions
 import ServiceKit
 import Telemetry
 
@@ -70,6 +71,14 @@ extension ChaosRig {
 
   func occurrences(_ name: String, _ event: some LogTable) -> Int {
     logText(name).split(separator: "\n").count { $0.contains(event.rawValue) }
+  }
+
+  /// The pushes whose answers did not come while a sender had their partitions, as the senders say.
+  var leftUnderWay: Int {
+    let lines = allSenders.flatMap { logText($0).split(separator: "\n") }
+    return lines.filter { $0.contains(SenderLog.leftUnderWay.rawValue) }.reduce(0) {
+      $0 + ($1.split(separator: "pushes=").last.flatMap { Int($0) } ?? 0)
+    }
   }
 
   /// Stops a process for good; it must exit cleanly. One that was killed is restarted before.

@@ -10,7 +10,8 @@ public enum SenderCounter: Int, MetricTable {
   case retriesOverBudget, returned, returnedUnknown, diverted, pacedAside, keptInOutage, timedOut
   case foreignAnswers, connects, connectionsLost, connectTimeouts, silentStreams
   case silentConnections, movedAddress, addressesAside, replacedAged, closedIdle, waitsForRoom
-  case credentialRefusals, tokenRequests, goAways, handedBack, dedupRebuilds, dedupRebuildsLate
+  case credentialRefusals, tokenRequests, goAways, handedBack, leftUnderWay
+  case dedupRebuilds, dedupRebuildsLate
   case inFlight, waiting, openConnections, waitingForPace, forgottenDevices, openRecords
   case completedRuns, oldestOpenMilliseconds, widestSpan, partitionsPaused
 
@@ -110,6 +111,11 @@ public enum SenderCounter: Int, MetricTable {
       .counter(
         "martlet_sender_handed_back_total",
         "Notifications of revoked partitions that were dropped unsent; the next owner sends them.")
+    case .leftUnderWay:
+      .counter(
+        "martlet_sender_left_under_way_total", event: SenderLog.leftUnderWay,
+        "Notifications of revoked partitions that were under way when the time for their answers was over; the next owner"
+          + " sends them again.")
     case .dedupRebuilds:
       .counter(
         "martlet_sender_dedup_rebuilds_total", event: SenderLog.windowsRebuilt,

@@ -111,8 +111,11 @@ public struct PartitionState: Sendable {
   /// Records taken and not completed.
   public var open: Int { ledger?.incomplete ?? 0 }
 
+  /// Those of them that are still worked on.
+  var underWay: Int { max(0, open - handedBack) }
+
   /// True if everything that is still worked on is done.
-  var isDrained: Bool { open <= handedBack }
+  var isDrained: Bool { underWay == 0 }
 
   /// The number of records that may be taken now, as far as this partition alone is concerned.
   ///

@@ -11,6 +11,8 @@ public struct HandedOverPartition: Sendable {
   public let jump: Range<Int64>?
   /// The `apns-id`s of what was completed, if they are all known.
   public let window: DedupWindow?
+  /// The pushes under way, and those of whose outcome Kafka has not told yet: the next owner sends them again.
+  public let underWay: Int
 }
 
 /// The partitions of one loop in one assignment, by index.
@@ -74,7 +76,8 @@ struct Partitions: Sendable {
           without: unfinished.compactMap { $0.partition == index ? $0.id : nil })
       given.append(
         HandedOverPartition(
-          partition: index, done: done, jump: all[index].drainJump(), window: window))
+          partition: index, done: done, jump: all[index].drainJump(), window: window,
+          underWay: all[index].underWay))
     }
     removeAll()
     return given

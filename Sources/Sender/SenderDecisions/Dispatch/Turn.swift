@@ -71,7 +71,9 @@ struct Turn: Sendable {
 
   // MARK: Counters
 
-  mutating func count(_ counter: SenderCounter) { counts.values[counter.rawValue] += 1 }
+  mutating func count(_ counter: SenderCounter, _ times: Int = 1) {
+    counts.values[counter.rawValue] += times
+  }
 
   /// A gauge stands here now.
   mutating func set(_ counter: SenderCounter, _ value: Int) {

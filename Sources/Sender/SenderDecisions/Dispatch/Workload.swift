@@ -103,6 +103,7 @@ struct Workload: Sendable {
       unfinished: partitions.isStopping ? [] : pushes.ids(of: partitions))
     shares.removePartitions()
     paces.removePartitions(now: turn.now)
+    turn.count(.leftUnderWay, given.reduce(0) { $0 + $1.underWay })
     return given
   }
 

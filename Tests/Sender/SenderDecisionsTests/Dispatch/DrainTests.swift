@@ -19,6 +19,10 @@ import Testing
     loop.given?.first { $0.partition == 0 }?.done
   }
 
+  private func underWay(_ loop: ScriptedLoop) -> Int? {
+    loop.given?.reduce(0) { $0 + $1.underWay }
+  }
+
   @Test func `what is open is awaited, what waits is handed back, nothing more is taken`() {
     let loop = busy()
     let unread = loop.unread()
@@ -29,6 +33,7 @@ import Testing
     #expect(loop.delivered(0..<11) && loop.endings.count == 11)
     #expect(loop.requests.count == 11)
     #expect(done(loop)?.committable == 11 && done(loop)?.completedAbove == [])
+    #expect(underWay(loop) == 0 && loop.counted(.leftUnderWay) == 0)
   }
 
   @Test
@@ -38,6 +43,7 @@ import Testing
     #expect(loop.run(within: 600) { loop.given != nil })
     #expect(done(loop)?.committable == 1)
     #expect(loop.held == 10)
+    #expect(underWay(loop) == 10 && loop.counted(.leftUnderWay) == 10)
     loop.run(milliseconds: 2_000)
     #expect(loop.endings.count == 11, "they are reported, and never committed")
     #expect(loop.held == 0 && loop.unacknowledged == 0)
@@ -60,6 +66,17 @@ import Testing
     loop.isAcknowledged = true
     #expect(loop.run(within: 100) { loop.given != nil })
     #expect(done(loop)?.committable == 11)
+  }
+
+  @Test func `outcomes that Kafka does not acknowledge in time are under way for the next owner`() {
+    let loop = busy(.accepted)
+    #expect(loop.run { loop.endings.count == 50 })
+    loop.isAcknowledged = false
+    loop.produce(50..<53)
+    #expect(loop.run { loop.endings.count == 53 })
+    loop.drain(within: 500)
+    #expect(loop.run(within: 600) { loop.given != nil })
+    #expect(underWay(loop) == 3 && done(loop)?.committable == 50)
   }
 
   @Test func `a push that fails while its partition is asked back is left to the next owner`() {
