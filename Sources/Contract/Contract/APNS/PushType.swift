@@ -123,25 +123,25 @@ public enum PushType: Hashable, Sendable, CaseIterable, CustomStringConvertible 
   /// The type with this name, or `nil`.
   public init?(_ name: Span<UInt8>) {
     guard name.count > 0 else { return nil }
-    let candidate: PushType
+    // A literal costs nothing here; making a string of `name` costs more than all the rest.
+    let (type, text): (PushType, String)
     switch (name[0], name.count) {
-    case (UInt8(ascii: "a"), 5): candidate = .alert
-    case (UInt8(ascii: "b"), 10): candidate = .background
-    case (UInt8(ascii: "l"), 8): candidate = .location
-    case (UInt8(ascii: "v"), 4): candidate = .voip
-    case (UInt8(ascii: "c"), 12): candidate = .complication
-    case (UInt8(ascii: "f"), 12): candidate = .fileprovider
-    case (UInt8(ascii: "m"), 3): candidate = .mdm
-    case (UInt8(ascii: "l"), 12): candidate = .liveactivity
-    case (UInt8(ascii: "p"), 10): candidate = .pushtotalk
-    case (UInt8(ascii: "w"), 7): candidate = .widgets
-    case (UInt8(ascii: "c"), 8): candidate = .controls
-    case (UInt8(ascii: "n"), 10): candidate = .nowplaying
+    case (UInt8(ascii: "a"), 5): (type, text) = (.alert, "alert")
+    case (UInt8(ascii: "b"), 10): (type, text) = (.background, "background")
+    case (UInt8(ascii: "l"), 8): (type, text) = (.location, "location")
+    case (UInt8(ascii: "v"), 4): (type, text) = (.voip, "voip")
+    case (UInt8(ascii: "c"), 12): (type, text) = (.complication, "complication")
+    case (UInt8(ascii: "f"), 12): (type, text) = (.fileprovider, "fileprovider")
+    case (UInt8(ascii: "m"), 3): (type, text) = (.mdm, "mdm")
+    case (UInt8(ascii: "l"), 12): (type, text) = (.liveactivity, "liveactivity")
+    case (UInt8(ascii: "p"), 10): (type, text) = (.pushtotalk, "pushtotalk")
+    case (UInt8(ascii: "w"), 7): (type, text) = (.widgets, "widgets")
+    case (UInt8(ascii: "c"), 8): (type, text) = (.controls, "controls")
+    case (UInt8(ascii: "n"), 10): (type, text) = (.nowplaying, "nowplaying")
     default: return nil
     }
-    // Names are short enough for a string without an allocation.
-    guard name.spells(candidate.description) else { return nil }
-    self = candidate
+    guard name.spells(text) else { return nil }
+    self = type
   }
 
   /// The type with this name, or `nil`.
