@@ -105,8 +105,9 @@ private struct ClusterWait {
           naming: topics + optional, timeoutMilliseconds: Self.answerMilliseconds)
         context.status.set("kafka", obstacle: nil)
         context.rights.saw(listing)
-        let hidden = Set(listing.hidden.keys)
-        guard topics.allSatisfy(listing.knows) else {
+        let hiddenOptional = Set(listing.hidden.keys).intersection(optional)
+        // An optional one that is not answered for may be there: its readers would do without it until a restart.
+        guard listing.unknown(among: topics + optional).subtracting(hiddenOptional).isEmpty else {
           usleep(UInt32(Self.sliceMilliseconds) * 1_000)
           continue
         }
@@ -117,7 +118,7 @@ private struct ClusterWait {
         return ClusterView(
           configuration: configuration,
           partitions: counts.filter { (topics + optional).contains($0.key) },
-          hidden: hidden.intersection(optional))
+          hidden: hiddenOptional)
       } catch {
         guard error.isRetriable else { throw error }
         try noAnswer(error)
