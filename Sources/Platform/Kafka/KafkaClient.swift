@@ -56,6 +56,16 @@ struct KafkaClient {
     return Watermarks(low: low, high: high)
   }
 
+  /// The end of a partition's log, including records of open transactions, as of its last fetch response: no request is
+  /// sent. nil before the first one.
+  func knownEnd(_ partition: TopicPartition) -> Int64? {
+    var low: Int64 = 0
+    var high: Int64 = 0
+    let code = rd_kafka_get_watermark_offsets(
+      raw, partition.topic, partition.partition, &low, &high)
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR && high >= 0 ? high : nil
+  }
+
   /// The offsets of partitions at a place, as far as their brokers answer and have one.
   func offsets(
     _ partitions: [TopicPartition], at place: Int64, timeoutMilliseconds: Int32

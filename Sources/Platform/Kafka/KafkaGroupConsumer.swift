@@ -164,13 +164,7 @@ public final class KafkaGroupConsumer {
   public func knownEnds(_ partitions: [TopicPartition]) -> [TopicPartition: Int64] {
     guard let client else { return [:] }
     var ends: [TopicPartition: Int64] = [:]
-    for partition in partitions {
-      var low: Int64 = 0
-      var high: Int64 = 0
-      let code = rd_kafka_get_watermark_offsets(
-        client.raw, partition.topic, partition.partition, &low, &high)
-      if code == RD_KAFKA_RESP_ERR_NO_ERROR, high >= 0 { ends[partition] = high }
-    }
+    for partition in partitions { ends[partition] = client.knownEnd(partition) }
     return ends
   }
 
