@@ -51,7 +51,7 @@ struct KafkaClient {
     let code = rd_kafka_query_watermark_offsets(
       raw, partition.topic, partition.partition, &low, &high, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(code, "cannot read the watermarks of \(partition)")
+      throw KafkaError(ofLeaders: code, "cannot read the watermarks of \(partition)")
     }
     return Watermarks(low: low, high: high)
   }
