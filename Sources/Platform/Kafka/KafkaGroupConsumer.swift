@@ -112,10 +112,9 @@ public final class KafkaGroupConsumer {
       }
       return .revoked(partitions, lost: rd_kafka_assignment_lost(raw) != 0)
     case RD_KAFKA_EVENT_OFFSET_COMMIT:
-      let code = rd_kafka_event_error(event)
+      let results = Self.results(event)
       return .offsetsCommitted(
-        Self.results(event),
-        code.rawValue == 0 ? nil : KafkaError(code, "commit for group \(group)"))
+        results, results.failure(rd_kafka_event_error(event), "commit for group \(group)"))
     case RD_KAFKA_EVENT_ERROR:
       let code = rd_kafka_event_error(event)
       let isFatal = rd_kafka_event_error_is_fatal(event) != 0 || code == RD_KAFKA_RESP_ERR__FATAL
@@ -267,9 +266,7 @@ public final class KafkaGroupConsumer {
         code = RD_KAFKA_RESP_ERR__TIMED_OUT
       }
     }
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(code, "commit for group \(group)")
-    }
+    if let error = results.failure(code, "commit for group \(group)") { throw error }
     return results
   }
 
@@ -318,6 +315,16 @@ public final class KafkaGroupConsumer {
     }
     client?.destroy()
     client = nil
+  }
+}
+
+extension [CommitResult] {
+  /// The error of a commit as a whole; nil without one, and if it is only that of some of its partitions: librdkafka gives
+  /// a commit the error of its last refused partition, also if others were taken.
+  func failure(_ code: rd_kafka_resp_err_t, _ attempt: String) -> KafkaError? {
+    let isOfSome =
+      contains { $0.error?.code == code.rawValue } && contains { $0.error == nil }
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR || isOfSome ? nil : KafkaError(code, attempt)
   }
 }
 
