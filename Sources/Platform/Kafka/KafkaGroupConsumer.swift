@@ -319,8 +319,8 @@ public final class KafkaGroupConsumer {
 }
 
 extension [CommitResult] {
-  /// The error of a commit as a whole; nil without one, and if it is only that of some of its partitions: librdkafka gives
-  /// a commit the error of its last refused partition, also if others were taken.
+  /// The error of a commit as a whole; nil without one, and if it is only that of some of its partitions: librdkafka
+  /// gives a commit the error of its last refused partition, also if others were taken.
   func failure(_ code: rd_kafka_resp_err_t, _ attempt: String) -> KafkaError? {
     let isOfSome =
       contains { $0.error?.code == code.rawValue } && contains { $0.error == nil }

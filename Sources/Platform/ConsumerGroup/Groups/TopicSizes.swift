@@ -27,8 +27,8 @@ public struct TopicSizes: Sendable {
 
   /// Takes a listing of the cluster's topics; returns the changes, by topic.
   ///
-  /// - Parameter unknown: topics of which the listing does not tell whether they exist: this user may not see them, or no
-  ///   broker answered for them.
+  /// - Parameter unknown: topics of which the listing does not tell whether they exist: this user may not see them, or
+  ///   no broker answered for them.
   public mutating func observe(
     _ listing: [String: Int], unknown: Set<String> = []
   ) -> [TopicChange] {

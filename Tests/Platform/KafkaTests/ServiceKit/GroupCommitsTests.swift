@@ -55,8 +55,8 @@ import Testing
     #expect(refused == 7 && timed == 1)
   }
 
-  /// librdkafka gives a commit the error of its last refused partition: the others would be committed again and again, and
-  /// counted as refused.
+  /// librdkafka gives a commit the error of its last refused partition: the others would be committed again and again,
+  /// and counted as refused.
   @Test func `the error of a partition is not that of a commit whose others were taken`() {
     let refused = RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE
     let transport = RD_KAFKA_RESP_ERR__TRANSPORT
