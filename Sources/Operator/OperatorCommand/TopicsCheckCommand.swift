@@ -44,10 +44,14 @@ enum TopicsCheckCommand: Command {
   static func problem(_ check: TopicCheck, of count: Int) -> String? {
     let bad = Set(check.differences.map(\.topic)).count + check.missing.count
     if bad > 0 { return "\(bad) of \(count) topics are missing or differ" }
-    let unknown = check.hidden.count + check.unreadable.count
+    let unseen = check.hidden.count + check.unreadable.count
+    let unknown = unseen + check.unanswered.count
     guard unknown > 0 else { return nil }
-    return
-      "\(unknown) of \(count) topics cannot be checked: this user may not see them or read their settings"
+    let causes = [
+      unseen > 0 ? "this user may not see them or read their settings" : nil,
+      check.unanswered.isEmpty ? nil : "no broker answered for them",
+    ].compactMap(\.self)
+    return "\(unknown) of \(count) topics cannot be checked: \(causes.joined(separator: ", or "))"
   }
 
   /// A line for each topic that is correct or missing, and one for each difference.
@@ -62,6 +66,9 @@ enum TopicsCheckCommand: Command {
           "UNKNOWN  \(topic.name): needs Describe and DescribeConfigs on topic \(topic.name)"
             + " (TOPIC_AUTHORIZATION_FAILED)"
         ]
+      }
+      if check.unanswered.contains(topic.name) {
+        return ["UNKNOWN  \(topic.name): no broker has said whether it exists; try again"]
       }
       let differences = found.map {
         "DIFFERS  \(topic.name): \($0.property.name) is \($0.actual), not \($0.wanted): \($0.consequence);"

@@ -8,7 +8,8 @@ public enum GroupEvent: Sendable {
   /// These partitions must be given up: let the loops close their queues, commit, then `unassign`; the whole group
   /// waits for it. `lost`: they already belong to other members, so do not commit.
   case revoked([TopicPartition], lost: Bool)
-  /// The result of a `commitAsync`; the error is nil on success.
+  /// The result of a `commitAsync`. With an error nothing was committed; without one each partition has its own
+  /// result.
   case offsetsCommitted([CommitResult], KafkaError?)
   /// An error from which the client recovers by itself.
   case error(KafkaError)

@@ -101,7 +101,8 @@ extension KafkaAdmin {
     for partition in partitions { list.add(partition).pointee.offset = end }
     let code = rd_kafka_offsets_for_times(handle, list.raw, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(code, "cannot read the watermarks of \(partitions.count) partitions")
+      let subject = partitions.count == 1 ? "\(partitions[0])" : "\(partitions.count) partitions"
+      throw KafkaError(ofLeaders: code, "cannot read the watermarks of \(subject)")
     }
     var found: [TopicPartition: Int64] = [:]
     for entry in PartitionList.read(list.raw) {

@@ -22,6 +22,11 @@ public struct TopicListing: Sendable {
     guard let error = errors[topic], !error.isOfAuthorization else { return false }
     return error.isOfMissingPartition || !error.isRetriable
   }
+
+  /// Those of these topics of which it is not known whether they exist; the hidden ones, too.
+  public func unknown(among topics: some Sequence<String>) -> Set<String> {
+    Set(topics.filter { !knows($0) })
+  }
 }
 
 extension KafkaAdmin {

@@ -40,6 +40,9 @@ public final class KafkaChangelog {
     }
   }
 
+  /// The end of a partition's log as of its last fetch response; nil before the first one.
+  func knownEnd(_ partition: Int32) -> Int64? { reader.knownEnd(partition) }
+
   /// Where to begin for the records written within this many milliseconds; nil: with all.
   func starts(since past: Int64?) -> [Int64?] {
     guard let past else { return Array(repeating: nil, count: positions.count) }

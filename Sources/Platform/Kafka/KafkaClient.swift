@@ -51,9 +51,19 @@ struct KafkaClient {
     let code = rd_kafka_query_watermark_offsets(
       raw, partition.topic, partition.partition, &low, &high, timeoutMilliseconds)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(code, "cannot read the watermarks of \(partition)")
+      throw KafkaError(ofLeaders: code, "cannot read the watermarks of \(partition)")
     }
     return Watermarks(low: low, high: high)
+  }
+
+  /// The end of a partition's log, including records of open transactions, as of its last fetch response: no request is
+  /// sent. nil before the first one.
+  func knownEnd(_ partition: TopicPartition) -> Int64? {
+    var low: Int64 = 0
+    var high: Int64 = 0
+    let code = rd_kafka_get_watermark_offsets(
+      raw, partition.topic, partition.partition, &low, &high)
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR && high >= 0 ? high : nil
   }
 
   /// The offsets of partitions at a place, as far as their brokers answer and have one.

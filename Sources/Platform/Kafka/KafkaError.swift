@@ -34,6 +34,15 @@ extension KafkaError {
       isRetriable: KafkaError.passing.contains(code.rawValue))
   }
 
+  /// An error of a question to the leaders of partitions. librdkafka calls them unknown also where none has a leader.
+  init(ofLeaders code: rd_kafka_resp_err_t, _ attempt: String) {
+    guard code == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION else {
+      self.init(code, attempt)
+      return
+    }
+    self.init(code: code.rawValue, message: "\(attempt): no leader, or no such partition")
+  }
+
   /// An error of the caller or of the configuration, in our own words.
   public static func invalid(_ message: String) -> KafkaError {
     KafkaError(code: RD_KAFKA_RESP_ERR__INVALID_ARG.rawValue, message: message)

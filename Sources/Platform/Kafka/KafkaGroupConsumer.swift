@@ -112,10 +112,9 @@ public final class KafkaGroupConsumer {
       }
       return .revoked(partitions, lost: rd_kafka_assignment_lost(raw) != 0)
     case RD_KAFKA_EVENT_OFFSET_COMMIT:
-      let code = rd_kafka_event_error(event)
+      let results = Self.results(event)
       return .offsetsCommitted(
-        Self.results(event),
-        code.rawValue == 0 ? nil : KafkaError(code, "commit for group \(group)"))
+        results, results.failure(rd_kafka_event_error(event), "commit for group \(group)"))
     case RD_KAFKA_EVENT_ERROR:
       let code = rd_kafka_event_error(event)
       let isFatal = rd_kafka_event_error_is_fatal(event) != 0 || code == RD_KAFKA_RESP_ERR__FATAL
@@ -164,13 +163,7 @@ public final class KafkaGroupConsumer {
   public func knownEnds(_ partitions: [TopicPartition]) -> [TopicPartition: Int64] {
     guard let client else { return [:] }
     var ends: [TopicPartition: Int64] = [:]
-    for partition in partitions {
-      var low: Int64 = 0
-      var high: Int64 = 0
-      let code = rd_kafka_get_watermark_offsets(
-        client.raw, partition.topic, partition.partition, &low, &high)
-      if code == RD_KAFKA_RESP_ERR_NO_ERROR, high >= 0 { ends[partition] = high }
-    }
+    for partition in partitions { ends[partition] = client.knownEnd(partition) }
     return ends
   }
 
@@ -273,9 +266,7 @@ public final class KafkaGroupConsumer {
         code = RD_KAFKA_RESP_ERR__TIMED_OUT
       }
     }
-    guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-      throw KafkaError(code, "commit for group \(group)")
-    }
+    if let error = results.failure(code, "commit for group \(group)") { throw error }
     return results
   }
 
@@ -324,6 +315,16 @@ public final class KafkaGroupConsumer {
     }
     client?.destroy()
     client = nil
+  }
+}
+
+extension [CommitResult] {
+  /// The error of a commit as a whole; nil without one, and if it is only that of some of its partitions: librdkafka
+  /// gives a commit the error of its last refused partition, also if others were taken.
+  func failure(_ code: rd_kafka_resp_err_t, _ attempt: String) -> KafkaError? {
+    let isOfSome =
+      contains { $0.error?.code == code.rawValue } && contains { $0.error == nil }
+    return code == RD_KAFKA_RESP_ERR_NO_ERROR || isOfSome ? nil : KafkaError(code, attempt)
   }
 }
 

@@ -13,13 +13,18 @@ public final class KafkaTable {
   /// The most records of one call, give or take a batch: its caller has a turn to end, or a deadline.
   var mostAtOnce = 50_000
   private var unfinished: Set<Int32> = []
+  /// The offset at which each partition began, and the end of its log when its first record since then had come; nil
+  /// before.
+  private var begun: [Int64] = []
+  private var ends: [Int64?] = []
   /// How far back to read, in milliseconds; nil: from the beginning.
   private let past: Int64?
 
-  /// True if every partition has been read to its end since the start or the last rebuild, so the table may be served.
-  public var isCaughtUp: Bool { unfinished.isEmpty }
-  /// True if every partition has been read up to the offset that `ends` has for it. The end of one whose records come
+  /// True if everything that was there at the start or the last rebuild has been read, so the table may be served: every
+  /// partition to its end, or as far as its log reached when its first record came. The end of one whose records come
   /// faster than a fetch waits is never reported.
+  public var isCaughtUp: Bool { unfinished.isEmpty }
+  /// True if every partition has been read up to the offset that `ends` has for it.
   public func hasRead(to ends: [Int64]) -> Bool {
     zip(changelog.positions, ends).allSatisfy { $0 >= $1 }
   }
@@ -47,6 +52,8 @@ public final class KafkaTable {
   private func begin() throws(KafkaError) {
     unfinished = Set(0..<Int32(changelog.positions.count))
     try changelog.begin(at: changelog.starts(since: past))
+    begun = changelog.positions
+    ends = Array(repeating: nil, count: begun.count)
   }
 
   /// Applies the records that have arrived, or as many as one call may take: then the wakeup is signalled. Waits up to
@@ -81,10 +88,22 @@ public final class KafkaTable {
         rebuild()
         forget()
       }
+      if !unfinished.isEmpty { noteRead() }
       (timeout, left) = (0, left - taken)
     }
     // Librdkafka signals only what comes to an empty queue.
     wakeup?.signal()
+  }
+
+  /// Finishes the partitions that have been read as far as their logs reached.
+  private func noteRead() {
+    for partition in unfinished {
+      let place = Int(partition)
+      // A fetch response with a record has told the end; what is known before it may be of another log.
+      guard changelog.positions[place] > begun[place] else { continue }
+      ends[place] = ends[place] ?? changelog.knownEnd(partition)
+      if let end = ends[place], changelog.positions[place] >= end { unfinished.remove(partition) }
+    }
   }
 
   private func rebuild() {

@@ -132,6 +132,11 @@ final class LogReader {
       TopicPartition(topic: topic, partition: partition), timeoutMilliseconds: timeoutMilliseconds)
   }
 
+  /// The end of a partition's log as of its last fetch response (`KafkaClient.knownEnd`).
+  func knownEnd(_ partition: Int32) -> Int64? {
+    isClosed ? nil : client.knownEnd(TopicPartition(topic: topic, partition: partition))
+  }
+
   /// Ends the client. Every record must have been released.
   func close() {
     guard !isClosed else { return }

@@ -4,6 +4,7 @@ public import Contract
 import EventLoop
 import Glibc
 public import Kafka
+import Telemetry
 
 /// The cluster as a service finds it when it starts: what it is, and how many partitions the topics have.
 ///
@@ -87,6 +88,7 @@ private struct ClusterWait {
   /// The last thing that went wrong, and the last refusal that no waiting heals.
   private var trouble: KafkaError?
   private var refusal: KafkaError?
+  private var errors = RepeatedMessages()
 
   init(_ configuration: KafkaConfiguration, _ context: ServiceContext) throws(KafkaError) {
     admin = try KafkaAdmin(configuration)
@@ -105,8 +107,11 @@ private struct ClusterWait {
           naming: topics + optional, timeoutMilliseconds: Self.answerMilliseconds)
         context.status.set("kafka", obstacle: nil)
         context.rights.saw(listing)
-        let hidden = Set(listing.hidden.keys)
-        guard topics.allSatisfy(listing.knows) else {
+        let hiddenOptional = Set(listing.hidden.keys).intersection(optional)
+        // An optional one that is not answered for may be there: its readers would do without it until a restart.
+        let unknown = listing.unknown(among: topics + optional).subtracting(hiddenOptional)
+        guard unknown.isEmpty else {
+          report(unknown, listing)
           usleep(UInt32(Self.sliceMilliseconds) * 1_000)
           continue
         }
@@ -117,13 +122,23 @@ private struct ClusterWait {
         return ClusterView(
           configuration: configuration,
           partitions: counts.filter { (topics + optional).contains($0.key) },
-          hidden: hidden.intersection(optional))
+          hidden: hiddenOptional)
       } catch {
         guard error.isRetriable else { throw error }
         try noAnswer(error)
       }
     }
     return nil
+  }
+
+  /// Says of which topics it is waited for an answer; those that are hidden are missing rights (`RightsBoard`).
+  private mutating func report(_ unknown: Set<String>, _ listing: TopicListing) {
+    let now = MonotonicClock.milliseconds()
+    for topic in unknown.sorted() where listing.hidden[topic] == nil {
+      guard let error = listing.errors[topic], errors.admit(error.message, now: now) != nil
+      else { continue }
+      context.log(ServiceKitLog.kafkaError, ["error": "\(error)"])
+    }
   }
 
   private mutating func noAnswer(_ error: KafkaError) throws(KafkaError) {

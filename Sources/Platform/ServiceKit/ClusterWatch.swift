@@ -94,7 +94,7 @@ struct ClusterWatch {
     // Without an answer nothing is known.
     guard let listing else { return }
     let counts = listing.sizes.mapValues(\.partitions)
-    for change in sizes.observe(counts, hidden: Set(listing.hidden.keys)) {
+    for change in sizes.observe(counts, unknown: listing.unknown(among: followed)) {
       context.group.counted(change.topic, change.to)
       tell(change)
     }

@@ -37,6 +37,11 @@ public final class GroupFigures: MetricSource {
         Held(partition: $0.partition, offset: $0.offset, milliseconds: $0.milliseconds)
       }
     }
+
+    /// The same, if it is still assigned.
+    func heldOfAssigned(now: UInt64) -> Held? {
+      longestHeld(now: now).flatMap { assigned.contains($0.partition) ? $0 : nil }
+    }
   }
 
   /// Looks without an answer after which the last one is no longer shown: it may be long from true.
@@ -117,8 +122,7 @@ public final class GroupFigures: MetricSource {
     state.withLock { state in
       state.unanswered += 1
       if state.unanswered >= Self.patience { state.lag = nil }
-      let held = state.longestHeld(now: now)
-      return held.flatMap { state.assigned.contains($0.partition) ? $0 : nil }
+      return state.heldOfAssigned(now: now)
     }
   }
 
@@ -129,7 +133,8 @@ public final class GroupFigures: MetricSource {
   ) -> Held? {
     let unknown = Set(partitions.filter { lag[$0] == nil }.map(\.topic))
     return state.withLock { state in
-      guard state.assigned == partitions else { return nil }
+      // Of what was assigned meanwhile nothing is known yet.
+      guard state.assigned == partitions else { return state.heldOfAssigned(now: now) }
       state.unanswered = unknown.isEmpty ? 0 : state.unanswered + 1
       var sums: [String: Int] = [:]
       for (partition, lag) in lag { sums[partition.topic, default: 0] += Int(lag.records) }

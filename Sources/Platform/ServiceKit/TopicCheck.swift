@@ -10,6 +10,8 @@ public struct TopicCheck: Sendable {
   public let missing: [String]
   /// Topics of the table that this user may not see: whether they exist is not known.
   public let hidden: [String]
+  /// Topics of the table for which no broker answered: whether they exist is not known.
+  public let unanswered: [String]
   /// Existing topics whose settings this user may not read.
   public let unreadable: [String]
 
@@ -30,13 +32,17 @@ public struct TopicCheck: Sendable {
     let settings =
       existing.isEmpty
       ? [:] : try admin.topicSettings(existing, timeoutMilliseconds: timeoutMilliseconds)
-    self.init(topics, of: names, sizes, settings, hidden: Set(listing.hidden.keys))
+    self.init(
+      topics, of: names, sizes, settings, hidden: Set(listing.hidden.keys),
+      unknown: listing.unknown(among: topics.map(\.name)))
   }
 
   /// Compares with what is known of the cluster.
+  ///
+  /// - Parameter unknown: topics of which it is not known whether they exist; those of `hidden` may be among them.
   init(
     _ topics: [TopicSpecification], of names: TopicNames, _ sizes: [String: TopicSize],
-    _ settings: [String: [String: String]], hidden: Set<String> = []
+    _ settings: [String: [String: String]], hidden: Set<String> = [], unknown: Set<String> = []
   ) {
     var states: [String: TopicState] = [:]
     for (topic, size) in sizes {
@@ -45,7 +51,9 @@ public struct TopicCheck: Sendable {
     }
     differences = names.differences(of: topics, from: states)
     self.hidden = topics.map(\.name).filter(hidden.contains)
-    missing = topics.map(\.name).filter { sizes[$0] == nil && !hidden.contains($0) }
+    unanswered = topics.map(\.name).filter { unknown.contains($0) && !hidden.contains($0) }
+    let unseen = hidden.union(unknown)
+    missing = topics.map(\.name).filter { sizes[$0] == nil && !unseen.contains($0) }
     unreadable = topics.map(\.name).filter { sizes[$0] != nil && settings[$0] == nil }
   }
 

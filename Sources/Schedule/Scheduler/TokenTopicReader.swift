@@ -133,6 +133,7 @@ final class TokenTopicReader {
     defer { admin.close() }
     let listing = try admin.topicListing(naming: [topic], timeoutMilliseconds: Self.timeout)
     guard let count = listing.sizes[topic]?.partitions else {
+      if let error = listing.errors[topic], error.isRetriable { throw error }
       throw .invalid("there is no topic \(topic), or this user may not read it")
     }
     let all = (0..<Int32(count)).map { TopicPartition(topic: topic, partition: $0) }

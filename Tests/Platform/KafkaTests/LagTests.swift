@@ -42,4 +42,22 @@ import Testing
       try admin.lag(of: fixture.name("group"), partitions, timeoutMilliseconds: 2_000)
     }
   }
+
+  /// librdkafka's own words are "Unknown partition": the topic would be created again.
+  @Test func `a partition without a leader is not said to be unknown`() throws {
+    let fixture = try KafkaFixture(topics: [("things", 1)], embedded: true)
+    let place = TopicPartition(topic: fixture.name("things"), partition: 0)
+    try #require(fixture.broker).setLeader(topic: place.topic, partition: 0, broker: -1)
+    let admin = try KafkaAdmin(fixture.configuration)
+    defer { admin.close() }
+    let questions: [() throws -> Void] = [
+      { _ = try admin.watermarks(place, timeoutMilliseconds: 30_000) },
+      { _ = try admin.watermarks([place], timeoutMilliseconds: 30_000) },
+    ]
+    for ask in questions {
+      let error = #expect(throws: KafkaError.self) { try ask() }
+      let text = error?.description.lowercased() ?? ""
+      #expect(text.contains("\(place)") && text.contains("leader"), "\(text)")
+    }
+  }
 }

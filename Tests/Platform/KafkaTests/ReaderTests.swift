@@ -57,6 +57,22 @@ import Testing
     #expect(count == 600 && most <= 256)
   }
 
+  /// One that is written to all the time has no end that a fetch meets: services waited ten seconds for it.
+  @Test func `a table is caught up with its last record before its end is reported`() throws {
+    let (fixture, topic) = try KafkaFixture.numbers(600, partitions: 1)
+    var configuration = fixture.configuration
+    // The end of a log is reported when a fetch has waited there.
+    configuration.consumer = [("fetch.wait.max.ms", "90000"), ("socket.timeout.ms", "180000")]
+    let table = try KafkaTable(configuration, topic: topic)
+    defer { table.close() }
+    var count = 0
+    expectEventually {
+      table.pollRecords(timeoutMilliseconds: 20) { _ in count += 1 }
+      return table.isCaughtUp
+    }
+    #expect(count == 600)
+  }
+
   @Test func `an empty table is caught up too`() throws {
     let fixture = try KafkaFixture()
     let topic = try fixture.createTopic("table", partitions: 2, compacted: true)

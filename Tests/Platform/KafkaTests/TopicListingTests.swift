@@ -29,6 +29,10 @@ import Testing
       #expect(!listing(code).knows("asked"), "\(code)")
     }
     #expect(!listing(nil).knows("asked"))
+    let names = ["there", "asked", "another"]
+    #expect(listing(RD_KAFKA_RESP_ERR__TIMED_OUT).unknown(among: names) == ["asked", "another"])
+    let missing = listing(RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+    #expect(missing.unknown(among: names) == ["another"])
   }
 
   /// A cluster that is shared may have very many others, and each process asks every ten seconds.

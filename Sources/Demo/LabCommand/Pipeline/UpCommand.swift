@@ -138,11 +138,12 @@ public enum UpCommand: Command {
     let configuration = cluster.configuration
     let wanted = names.all.map(\.name)
     let listing = try cluster.admin.topicListing(naming: wanted, timeoutMilliseconds: 10_000)
-    // Creating what this user may not see is no remedy.
-    if let hidden = wanted.first(where: { listing.hidden[$0] != nil }) {
-      try cluster.demand(hidden, "martlet topics create creates it")
+    // Creating what this user may not see, or what no broker answered for, is no remedy.
+    let unknown = listing.unknown(among: wanted)
+    for topic in wanted where unknown.contains(topic) {
+      try cluster.demand(topic, "martlet topics create creates it")
     }
-    let missing = wanted.filter { listing.sizes[$0] == nil }
+    let missing = wanted.filter { listing.sizes[$0] == nil && !unknown.contains($0) }
     guard let first = missing.first else { return }
     let more = missing.count == 1 ? "" : " and \(missing.count - 1) more"
     let prefix = names.prefix == TopicNames.defaultPrefix ? "" : " --topic-prefix \(names.prefix)"

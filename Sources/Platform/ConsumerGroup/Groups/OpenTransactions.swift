@@ -19,6 +19,8 @@ public struct OpenTransactions<Partition: Hashable & Sendable>: Sendable {
   ///   - stable: the last stable offset.
   ///   - end: the log end offset, fetched before `stable`; nil if unknown.
   public mutating func note(_ partition: Partition, stable: Int64, end: Int64?, now: UInt64) {
+    // What was held back stays so until the last stable offset moves, known end or not.
+    if end == nil, holds[partition]?.stable == stable { return }
     guard let end, end > stable else {
       holds[partition] = nil
       return

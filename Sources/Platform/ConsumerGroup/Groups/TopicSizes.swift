@@ -27,12 +27,13 @@ public struct TopicSizes: Sendable {
 
   /// Takes a listing of the cluster's topics; returns the changes, by topic.
   ///
-  /// - Parameter hidden: topics that this user may not see; their state is unknown.
+  /// - Parameter unknown: topics of which the listing does not tell whether they exist: this user may not see them, or
+  ///   no broker answered for them.
   public mutating func observe(
-    _ listing: [String: Int], hidden: Set<String> = []
+    _ listing: [String: Int], unknown: Set<String> = []
   ) -> [TopicChange] {
     var changes: [TopicChange] = []
-    for (topic, known) in counts.sorted(by: { $0.key < $1.key }) where !hidden.contains(topic) {
+    for (topic, known) in counts.sorted(by: { $0.key < $1.key }) where !unknown.contains(topic) {
       guard let count = listing[topic] else {
         missing[topic, default: 0] += 1
         guard missing[topic] == Self.patience, known > 0 else { continue }

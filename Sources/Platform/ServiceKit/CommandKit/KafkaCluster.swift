@@ -24,7 +24,7 @@ public struct KafkaCluster {
     }
   }
 
-  /// Fails unless the topic exists.
+  /// Fails unless the topic is known to exist.
   ///
   /// - Returns: its partitions.
   @discardableResult
@@ -37,10 +37,11 @@ public struct KafkaCluster {
         "this user may not see topic \(topic): needs Describe, Read or Write on it (\(refusal.name))"
       )
     }
-    guard let size = listing.sizes[topic] else {
-      throw ServiceFailure("there is no topic \(topic); \(advice)")
-    }
-    return size.partitions
+    if let size = listing.sizes[topic] { return size.partitions }
+    if listing.knows(topic) { throw ServiceFailure("there is no topic \(topic); \(advice)") }
+    let error = listing.errors[topic].map { ": \($0)" } ?? ""
+    throw ServiceFailure(
+      "the cluster has not said whether there is a topic \(topic)\(error); try again")
   }
 
   /// Writes one record, and waits until Kafka has it.

@@ -59,4 +59,26 @@ import Testing
         "MISSING  push.devices: martlet topics create creates it",
       ])
   }
+
+  @Test func `a topic that no broker has answered for is not called missing`() {
+    let names = TopicNames()
+    let topics = names.all.filter { [names.requests, names.devices].contains($0.name) }
+    func check(hidden: Set<String>) -> TopicCheck {
+      TopicCheck(
+        topics, of: names, [:], [:], hidden: hidden, unknown: [names.requests, names.devices])
+    }
+    #expect(
+      TopicsCheckCommand.lines(topics, check(hidden: [names.requests])) == [
+        "UNKNOWN  push.requests: needs Describe and DescribeConfigs on topic push.requests"
+          + " (TOPIC_AUTHORIZATION_FAILED)",
+        "UNKNOWN  push.devices: no broker has said whether it exists; try again",
+      ])
+    #expect(
+      TopicsCheckCommand.problem(check(hidden: []), of: 2)
+        == "2 of 2 topics cannot be checked: no broker answered for them")
+    #expect(
+      TopicsCheckCommand.problem(check(hidden: [names.requests]), of: 2)
+        == "2 of 2 topics cannot be checked: this user may not see them or read their settings, or no broker answered"
+        + " for them")
+  }
 }

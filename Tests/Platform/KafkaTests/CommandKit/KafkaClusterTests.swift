@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import EmbeddedKafka
 import Kafka
 import TestSupport
 import Testing
@@ -28,5 +29,22 @@ import Testing
     }
     let text = "\(failure!)"
     #expect(text.contains("does it run?") && text.contains("refused"), "\(text)")
+  }
+
+  @Test func `a topic whose look-up is not answered is not said to be missing`() throws {
+    let fixture = try KafkaFixture(topics: [("requests", 3)], embedded: true)
+    let topic = fixture.name("requests")
+    fixture.broker?.setTopic(topic, fault: .requestTimedOut)
+    let cluster = try KafkaCluster(fixture.configuration, .test())
+    let failure = #expect(throws: ServiceFailure.self) { try cluster.demand(topic, "create it") }
+    let text = "\(failure!)"
+    #expect(text.contains("has not said whether there is a topic \(topic)"), "\(text)")
+    #expect(text.contains("REQUEST_TIMED_OUT") && !text.contains("create it"), "\(text)")
+    fixture.broker?.setTopic(topic, fault: nil)
+    #expect(try cluster.demand(topic, "create it") == 3)
+    let missing = #expect(throws: ServiceFailure.self) {
+      try cluster.demand("nowhere", "create it")
+    }
+    #expect(missing?.description == "there is no topic nowhere; create it")
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import Contract
+import EmbeddedKafka
 import EventLoop
 import Glibc
 import Kafka
@@ -61,6 +62,21 @@ import Testing
       }, "\(wait.obstacles)")
   }
 
+  /// A sender that takes the controls for missing ignores every pause until it is restarted.
+  @Test func `an optional topic that no broker answers for is not taken for missing`() throws {
+    let fixture = try KafkaFixture(embedded: true)
+    let names = TopicNames(prefix: fixture.prefix)
+    for topic in KafkaRights(of: .canary, names).topics + [names.controls] {
+      try fixture.createTopic(String(topic.dropFirst(fixture.prefix.count)), partitions: 1)
+    }
+    fixture.broker?.setTopic(names.controls, fault: .requestTimedOut)
+    let wait = try ClusterWaitThread(fixture.configuration, names, optional: [names.controls])
+    defer { wait.stop() }
+    #expect(!eventually(withinMilliseconds: 1_500) { wait.outcome != nil })
+    fixture.broker?.setTopic(names.controls, fault: nil)
+    #expect(eventually { wait.outcome == "found" }, "\(wait.outcome ?? "still waiting")")
+  }
+
   @Test func `a broker that refuses the way to authenticate is an error that says so`() throws {
     let broker = try RefusingBroker()
     var kafka = KafkaConfiguration(bootstrap: "127.0.0.1:\(broker.port)", clientID: "test")
@@ -85,14 +101,16 @@ private final class ClusterWaitThread {
   private let context: ServiceContext
   private let box: Box
 
-  init(_ kafka: KafkaConfiguration) throws {
+  init(
+    _ kafka: KafkaConfiguration, _ names: TopicNames = TopicNames(), optional: [String] = []
+  ) throws {
     let context = try ServiceContext.test()
     let box = Box()
     let thread = try LoopThread(name: "waits") {
       let text: String
       do throws(ServiceFailure) {
         let view = try ClusterView.wait(
-          kafka, KafkaRights(of: .canary, TopicNames()), of: TopicNames(), context)
+          kafka, KafkaRights(of: .canary, names), optional: optional, of: names, context)
         text = view == nil ? "stopped" : "found"
       } catch {
         text = "\(error)"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import CRdKafka
 import Telemetry
 import TestSupport
 import Testing
@@ -52,6 +53,20 @@ import Testing
     context.group.commitSent(requests, now: 200)
     #expect(commits.answered(results(refused: []), nil, now: 220).taken.count == 3)
     #expect(refused == 7 && timed == 1)
+  }
+
+  /// librdkafka gives a commit the error of its last refused partition: the others would be committed again and again,
+  /// and counted as refused.
+  @Test func `the error of a partition is not that of a commit whose others were taken`() {
+    let refused = RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE
+    let transport = RD_KAFKA_RESP_ERR__TRANSPORT
+    #expect(refused.rawValue == refusal.code)
+    #expect(results(refused: [1]).failure(refused, "commit") == nil)
+    #expect(results(refused: []).failure(RD_KAFKA_RESP_ERR_NO_ERROR, "commit") == nil)
+    #expect(results(refused: [0, 1, 2]).failure(refused, "commit")?.code == refusal.code)
+    // Nobody has answered.
+    #expect(results(refused: []).failure(transport, "commit")?.code == transport.rawValue)
+    #expect(results(refused: [1]).failure(transport, "commit")?.code == transport.rawValue)
   }
 
   /// A cluster whose offset.metadata.max.bytes is lower than usual: without an end no offset would be committed.

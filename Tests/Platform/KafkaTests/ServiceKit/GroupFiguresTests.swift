@@ -61,6 +61,9 @@ import Testing
     #expect(look(stable: 10, 2_000)?.milliseconds == 0)
     let held = GroupFigures.Held(partition: partition, offset: 10, milliseconds: 3_000)
     #expect(figures.noAnswer(5_000) == held)
+    // The group has given this process another partition while the brokers were asked.
+    figures.assigned([partition, TopicPartition(topic: "t", partition: 4)])
+    #expect(look(stable: 90, 5_000) == held)
     figures.assigned([])
     #expect(figures.noAnswer(6_000) == nil, "nobody here reads it any more")
     figures.assigned([partition])

@@ -17,6 +17,16 @@ import Testing
     #expect(open.longest(now: 20_000)?.partition == 2)
   }
 
+  /// The end is not known after a fetch that failed, as while a partition gets another leader.
+  @Test func `a transaction is open though the end of its log is not known for a while`() {
+    var open = OpenTransactions<Int>()
+    open.note(1, stable: 10, end: 25, now: 1_000)
+    open.note(1, stable: 10, end: nil, now: 2_000)
+    #expect(open.longest(now: 3_000)?.milliseconds == 2_000)
+    open.note(1, stable: 25, end: nil, now: 4_000)
+    #expect(open.count == 0)
+  }
+
   @Test func `transactions that end one after the other hold nothing for long`() {
     var open = OpenTransactions<Int>()
     for turn in 0..<100 as Range<Int64> {
