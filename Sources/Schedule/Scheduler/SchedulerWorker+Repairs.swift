@@ -62,7 +62,8 @@ extension SchedulerWorker {
     return false
   }
 
-  /// Kafka has the dead letter: counted here, as a letter without room is written anew from its entry.
+  /// Kafka has the dead letter: counted here, as a letter without room is written anew from its entry. What is left is
+  /// the entry's tombstone, as of a released one.
   func buried(_ slot: Int, in letter: OutgoingLetter) {
     counters.add(.unreadable)
     let entry = machine.entry(slot)
@@ -72,7 +73,7 @@ extension SchedulerWorker {
         "partition": "\(entry.partition)", "offset": "\(entry.row.offset)",
         "problem": DeadLetter(letter.headers).detail,
       ])
-    _ = end(slot)
+    machine.released(slot)
   }
 
   private func bury(_ slot: Int, in letter: OutgoingLetter) -> Bool {
