@@ -61,6 +61,26 @@ import Testing
     try worker.run()
   }
 
+  @Test func `a database that lacks what it had taken ends the process`() throws {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let (worker, context) = try worker(fixture)
+    worker.machine.begin([0, 1])
+    try worker.store.startOver(0)
+    try worker.store.setPosition(0, 6)
+    worker.positions = [0: 6, 2: 9]
+    let tick = MonotonicClock.milliseconds()
+    worker.lookAfterDatabase(tick)
+    #expect(worker.failure == nil, "partition 2 is another process's")
+    // The server that took over had not got the last transaction.
+    try worker.store.setPosition(0, 5)
+    worker.lookAfterDatabase(tick + ScheduleUpkeep.period)
+    #expect(worker.failure?.description.contains("offset 5 and had it up to 6") == true)
+    worker.machine.removeAll()
+    worker.failure = nil
+    context.signals.requestStop()
+    try worker.run()
+  }
+
   /// Partition 0 is read to its end, and this request is due in memory.
   private func load(
     _ worker: SchedulerWorker, _ value: String, due now: Int64, key: ExactText = "a.b:production:x"
