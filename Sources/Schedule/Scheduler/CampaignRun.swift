@@ -45,6 +45,7 @@ final class CampaignRun {
     self.identity = identity
     meter = CampaignMeter(outcomes: record.ended)
     machine = CampaignMachine(record.plan, record.progress, pageSize: Self.pageSize)
+    machine.isFixed = record.audience.tokenTopic != nil
   }
 
   var asker: AudienceWorker.Asker { .init(campaign: record.key, run: number, startedAt: record.at) }
