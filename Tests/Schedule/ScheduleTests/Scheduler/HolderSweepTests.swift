@@ -15,7 +15,8 @@ import Testing
 
   @Test func `after a recent removal it is searched again each minute`() {
     var sweep = HolderSweep()
-    let begins = [0, 59_999, 60_000, 60_001].map { now in
+    let times: [UInt64] = [0, 59_999, 60_000, 60_001]
+    let begins = times.map { now in
       sweep.begins(revision: 1, round: 1, unread: 0, isRecent: true, now: now)
     }
     #expect(begins == [true, false, true, false])
