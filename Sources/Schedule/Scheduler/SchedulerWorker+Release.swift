@@ -165,7 +165,8 @@ extension SchedulerWorker {
       case .restored(let source, let epoch, let offset):
         member.completed(source, epoch: epoch, offset)
       case .campaign(let tag): campaigns.acknowledged(tag)
-      case .deadLetter(let repair, let epoch, _):
+      case .deadLetter(let repair, let epoch, let letter):
+        noteUnreadable(letter, of: repair.source.partition, repair.offset)
         if epoch == member.epoch { owed.repairs.append(repair) }
       case .again(let partition, let key, let round):
         wroteAgain(key, of: partition, to: answer.partition, round: round)

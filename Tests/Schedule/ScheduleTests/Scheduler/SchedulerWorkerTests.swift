@@ -154,6 +154,24 @@ import Testing
     try worker.run()
   }
 
+  @Test func `a record that cannot be read is counted when Kafka has its dead letter`() throws {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let (worker, context) = try worker(fixture)
+    let job = ScheduleJob(
+      source: Source(topic: 0, partition: 0), offset: 5, key: "nonsense".exact,
+      change: .unreadable, value: "")
+    let record = UnreadableRecord(
+      reason: .invalidSchedule, detail: "is nonsense", key: nil, value: [1])
+    worker.owed.letters = [(ScheduleRepair(job), worker.letter(record, from: 0, 5))]
+    #expect(worker.writeDeadLetters() && worker.counters[.unreadable] == 0)
+    expectEventually {
+      worker.drainAnswers()
+      return worker.counters[.unreadable] == 1
+    }
+    context.signals.requestStop()
+    try worker.run()
+  }
+
   @Test func `a dead letter is written once though its entry's tombstone finds no room`() throws {
     let fixture = try SchedulerFixture(partitions: 1)
     let (worker, context) = try worker(fixture)
