@@ -24,6 +24,7 @@ public final class ScheduleStore {
   private let page: Statement
   private let anywhere: ScheduleQueries
   private let selectPosition: Statement
+  private let selectPositions: Statement
   private let upsertPosition: Statement
   /// With PostgreSQL: what is done for many entries at once.
   private let many: ManyScheduled?
@@ -46,6 +47,7 @@ public final class ScheduleStore {
       """
     selectPosition = try database.prepare(
       "SELECT next_offset FROM schedule_positions WHERE partition = ?1")
+    selectPositions = try database.prepare("SELECT partition, next_offset FROM schedule_positions")
     upsertPosition = try database.prepare(
       """
       INSERT INTO schedule_positions VALUES (?1, ?2, 1)
@@ -172,6 +174,18 @@ public final class ScheduleStore {
   /// The next offset of a partition that is not reflected; nil if nothing was ever read of it.
   public func position(_ partition: Int32) throws(StoreError) -> Int64? {
     try selectPosition.bindAll(Int64(partition)).firstInteger()
+  }
+
+  /// The positions of all partitions of which the database has, or had, anything.
+  public func positions() throws(StoreError) -> [Int32: Int64] {
+    var positions: [Int32: Int64] = [:]
+    while try selectPositions.next() {
+      guard let partition = selectPositions.integer(0).flatMap({ Int32(exactly: $0) }) else {
+        continue
+      }
+      positions[partition] = selectPositions.integer(1)
+    }
+    return positions
   }
 
   /// Notes how far a partition is reflected, in the transaction that applied its records.

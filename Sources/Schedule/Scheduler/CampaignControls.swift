@@ -34,14 +34,19 @@ struct CampaignControls {
 
   /// Notes a record.
   ///
-  /// - Parameter before: what its header of this name says (`ControlRecord.beforeHeader`).
-  mutating func note(_ key: String, _ value: UnsafeRawBufferPointer?, before: Int64? = nil) {
+  /// - Parameters:
+  ///   - before: what its header of this name says (`ControlRecord.beforeHeader`).
+  ///   - isOwn: whether it is of a campaign of this process, whose control is kept however many others there are.
+  mutating func note(
+    _ key: String, _ value: UnsafeRawBufferPointer?, before: Int64? = nil, isOwn: Bool = false
+  ) {
     revision += 1
     if key.hasPrefix(ControlRecord.holderPrefix) { return note(holder: key, value) }
     if let subject = PaceSubject(key: key) {
       return set(subject, (try? ControlRecord.pace(value)).flatMap { $0 })
     }
-    guard let campaign = CampaignKey(key), controls[campaign] != nil || controls.count < Self.most
+    guard let campaign = CampaignKey(key),
+      isOwn || controls[campaign] != nil || controls.count < Self.most
     else { return }
     if value == nil, let before, let known = controls[campaign], known.at >= before {
       overtaken.insert(campaign)

@@ -29,6 +29,8 @@ final class CampaignReceipts: Sendable {
   struct Tally: Equatable, Sendable {
     var outcomes = CampaignCounts()
     var evidence = CampaignEvidence()
+    /// Whether everything is counted that was on the topic when the counting began.
+    var isCaughtUp = false
   }
 
   typealias Subjects = [CampaignKey: Subject]
@@ -184,10 +186,19 @@ final class CampaignReceipts: Sendable {
           CampaignReceipts.count(record, present, &tallies, &counted)
         }
       }
+      noteCaughtUp(&tallies)
       shared.tallies.withLock { $0 = tallies }
       guard missed > 0 else { return }
       shared.missed.add(missed, ordering: .relaxed)
       log(SchedulerLog.receiptsMissed, ["records": "\(missed)"])
+    }
+
+    private func noteCaughtUp(_ tallies: inout Tallies) {
+      let open = present.keys.filter {
+        past?.campaigns[$0] == nil && tallies[$0]?.isCaughtUp != true
+      }
+      guard !open.isEmpty, reading?.hasReadPast == true else { return }
+      for campaign in open { tallies[campaign, default: Tally()].isCaughtUp = true }
     }
 
     /// Opens what is missing: the reading from the first campaign's time on, that of partitions that were added, then the
@@ -319,6 +330,9 @@ private final class ReceiptReading {
     guard let ends else { return false }
     return tail.isCaughtUp || ends.allSatisfy { positions[$0.key] ?? $0.value >= $0.value }
   }
+
+  /// Whether everything has been read that was on the topic when it began.
+  var hasReadPast: Bool { tail.hasRead(to: tail.ends) }
 
   /// - Parameter body: receives the value of each record in the reading.
   /// - Returns: how many records were removed before they could be read.

@@ -45,6 +45,7 @@ final class CampaignRun {
     self.identity = identity
     meter = CampaignMeter(outcomes: record.ended)
     machine = CampaignMachine(record.plan, record.progress, pageSize: Self.pageSize)
+    machine.isFixed = record.audience.tokenTopic != nil
   }
 
   var asker: AudienceWorker.Asker { .init(campaign: record.key, run: number, startedAt: record.at) }
@@ -92,9 +93,14 @@ final class CampaignRun {
       addressed: machine.progress.addressed, outcomes: tally.evidence.devices.outcomes, now: now)
   }
 
-  /// The known outcomes: never fewer than the previous owner saved.
+  /// The known outcomes: never fewer than the previous owner saved. Until a new owner has counted as many, nothing is
+  /// judged by them: it reads one partition after the other, and the first ones are no sample.
   func evidence(_ tally: CampaignReceipts.Tally) -> CampaignEvidence {
     var evidence = tally.evidence
+    if tally.outcomes.total < record.outcomes.total, !tally.isCaughtUp {
+      evidence = CampaignEvidence(ended: tally.evidence.ended)
+      evidence.refusal = tally.evidence.refusal
+    }
     evidence.ended = max(evidence.ended, record.outcomes.total)
     // Registrations have each token once: theirs were addressed again after a crash.
     if record.audience.tokenTopic != nil { evidence.repeated = tally.outcomes[.deduplicated] }

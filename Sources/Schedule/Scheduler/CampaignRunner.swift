@@ -227,10 +227,11 @@ final class CampaignRunner {
         let key = String(decoding: record.key, as: UTF8.self)
         let isTombstone = record.value.baseAddress == nil
         let before = isTombstone ? record.header(named: ControlRecord.beforeHeader) : nil
+        let run = CampaignKey(key).flatMap { runs[$0] }
         controlRecords.note(
           key, isTombstone ? nil : record.value,
-          before: before.flatMap { Int64(String(decoding: $0, as: UTF8.self)) })
-        if let campaign = CampaignKey(key) { runs[campaign]?.isControlled = false }
+          before: before.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }, isOwn: run != nil)
+        run?.isControlled = false
       })
   }
 

@@ -75,6 +75,13 @@ struct RecipientResolver {
     /// Whether the request reaches any device or a channel.
     var reaches: Bool { !devices.isEmpty || isToChannel }
     var isToChannel = false
+    var reach: Reach { Reach(isAny: reaches, devices: devices.count) }
+  }
+
+  /// Whether a released request reaches any device or a channel, and the number of devices.
+  struct Reach {
+    let isAny: Bool
+    let devices: Int
   }
 
   /// The most questions asked at once.

@@ -49,13 +49,15 @@ struct ScheduleUpkeep {
 }
 
 extension SchedulerWorker {
-  /// Checks every two seconds whether the database accepts writes, and its log; records complete partitions at once.
+  /// Checks every two seconds whether the database accepts writes and has what it took, and its log; records complete
+  /// partitions at once.
   func lookAfterDatabase(_ now: UInt64) {
     let complete = upkeep.unnoted.filter { machine.isCaughtUp($0) }
     guard now >= upkeep.next || !complete.isEmpty else { return }
     upkeep.next = now + ScheduleUpkeep.period
     withDatabase(now) { () throws(StoreError) in
       try store.demandWritable()
+      try demandPositions()
       for partition in complete { try store.setComplete(partition) }
       upkeep.unnoted.subtract(complete)
       guard let bytes = store.logBytes else { return }
@@ -64,6 +66,20 @@ extension SchedulerWorker {
         (upkeep.hasRemoved, upkeep.nextCut) = (false, now + ScheduleUpkeep.cutPeriod)
       }
       counters.set(.databaseLogBytes, store.logBytes ?? 0)
+    }
+  }
+
+  /// Ends the process if the database lacks records that it has taken: Kafka does not send those again, and what they
+  /// schedule would never be sent.
+  private func demandPositions() throws(StoreError) {
+    let stored = try store.positions()
+    for partition in machine.owned {
+      guard let known = positions[partition], stored[partition] ?? 0 < known else { continue }
+      return fail(
+        "the database has partition \(partition) of the schedule up to offset"
+          + " \(stored[partition] ?? 0) and had it up to \(known): a failover lost the rest, an older"
+          + " copy took its place, or another process reads it anew; the next start reads what is"
+          + " missing")
     }
   }
 

@@ -19,10 +19,33 @@ struct HolderSweep {
   /// The position of the sweep; nil once it is over.
   fileprivate var place: (partition: Int32, due: Int64, key: ExactText)?
   fileprivate var left: [Int32] = []
-  fileprivate var revision = 0
-  fileprivate var round = 0
-  fileprivate var nextAt: UInt64 = 0
-  fileprivate var isOver: Bool { place == nil && left.isEmpty }
+  private var revision = 0
+  private var round = 0
+  private var nextAt: UInt64 = 0
+  /// The number of partitions that had not been read to their ends when it began.
+  private var unread = 0
+  private var isOver: Bool { place == nil && left.isEmpty }
+
+  /// Whether a sweep of all partitions begins now.
+  ///
+  /// - Parameters:
+  ///   - revision: changes with the removed keys.
+  ///   - round: changes with the partitions.
+  ///   - unread: the number of partitions that have not been read to their ends. What the last sweep could not see, as
+  ///     it was not in the database yet, is searched once all are read.
+  ///   - isRecent: whether a key was removed within `lateness`.
+  ///   - now: monotonic milliseconds.
+  mutating func begins(
+    revision: Int, round: Int, unread: Int, isRecent: Bool, now: UInt64
+  ) -> Bool {
+    let isRead = self.unread > 0 && unread == 0
+    // One that takes longer than the period comes to its end first.
+    let isAgain = isOver && (isRead || isRecent && now >= nextAt)
+    guard isAgain || (revision, round) != (self.revision, self.round) else { return false }
+    (self.revision, self.round, self.unread) = (revision, round, unread)
+    nextAt = now + Self.period
+    return true
+  }
 }
 
 extension SchedulerWorker {
@@ -33,12 +56,10 @@ extension SchedulerWorker {
     let (holders, revision) = ended
     guard failure == nil, !holders.isEmpty, !machine.owned.isEmpty else { return false }
     let wall = WallClock.milliseconds()
-    // One that takes longer than the period comes to its end first.
-    let isAgain =
-      sweep.isOver && now >= sweep.nextAt
-      && holders.values.contains { wall - $0 < HolderSweep.lateness }
-    if sweep.revision != revision || sweep.round != round || isAgain {
-      (sweep.revision, sweep.round, sweep.nextAt) = (revision, round, now + HolderSweep.period)
+    let isRecent = holders.values.contains { wall - $0 < HolderSweep.lateness }
+    if sweep.begins(
+      revision: revision, round: round, unread: upkeep.unnoted.count, isRecent: isRecent, now: now)
+    {
       (sweep.left, sweep.place) = (Array(machine.owned), nil)
     }
     if sweep.place == nil, let partition = sweep.left.popLast() {

@@ -26,31 +26,35 @@ extension SchedulerWorker {
         machine.postponed(slot)
         continue
       }
-      guard send(answer) else { continue }
-      counters.add(answer.reaches ? .addressed : .withoutDevice)
-      counters.add(.devicesAddressed, answer.devices.count)
+      send(answer)
     }
     return !found.isEmpty
   }
 
-  /// - Returns: false when the request was put back.
-  private func send(_ answer: RecipientResolver.Answer) -> Bool {
+  /// Releases a request to users, or puts it back. Counted when Kafka has it: what is put back is looked up again.
+  private func send(_ answer: RecipientResolver.Answer) {
     let request = answer.request
     // A start that reached no device is not a state of its activity.
     let isState = answer.reaches || answer.state?.event != .start
     guard let key = request.activityKey, let state = answer.state, answer.isNewest, isState else {
       return answer.json.withUnsafeBytes {
-        release(request.slot, request.key.exact, request.scheduled, $0)
+        _ = release(request.slot, request.key.exact, request.scheduled, $0, answer.reach)
       }
     }
     // The state is written before the request: a token registered in between gets it.
-    let tag = Tag.activity(slot: request.slot, round: round, request.scheduled, answer.json)
+    let tag = Tag.activity(
+      slot: request.slot, round: round, request.scheduled, answer.json, reach: answer.reach)
     let before = people.note(key, RecipientResolver.Sent(state, request.json))
     let isTaken = state.value(request.json).withUnsafeBytes {
       produce(topics.schedule, key: key.exact, $0, [], as: tag, request.slot)
     }
     if !isTaken { people.note(key, before) }
-    return isTaken
+  }
+
+  /// Counts a request to users that Kafka has.
+  func count(_ reach: RecipientResolver.Reach) {
+    counters.add(reach.isAny ? .addressed : .withoutDevice)
+    counters.add(.devicesAddressed, reach.devices)
   }
 
   /// Ends the state of an activity whose start does not leave, for the state is written before it: it is not running.

@@ -45,10 +45,6 @@ extension SchedulerWorker {
           record, source, topics.audiences, now: WallClock.milliseconds(),
           isCaughtUp: machine.isCaughtUp(source.partition)))
     } catch {
-      counters.add(.unreadable)
-      context.log(
-        SchedulerLog.recordUnreadable,
-        ["partition": "\(record.partition)", "offset": "\(record.offset)", "problem": "\(error)"])
       batch.take(ScheduleJob(unreadable: record, source, "\(error)"))
     }
   }

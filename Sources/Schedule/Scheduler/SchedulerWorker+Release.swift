@@ -86,12 +86,14 @@ extension SchedulerWorker {
     }
   }
 
+  /// - Parameter reach: that of a request to users.
   func release(
-    _ slot: Int, _ key: ExactText, _ request: ScheduledRequest, _ json: UnsafeRawBufferPointer
+    _ slot: Int, _ key: ExactText, _ request: ScheduledRequest, _ json: UnsafeRawBufferPointer,
+    _ reach: RecipientResolver.Reach? = nil
   ) -> Bool {
     produce(
-      topics.requests, key: key, json, request.headers, as: .request(slot: slot, round: round), slot
-    )
+      topics.requests, key: key, json, request.headers,
+      as: .request(slot: slot, round: round, reach: reach), slot)
   }
 
   func end(_ slot: Int) -> Bool {
@@ -143,26 +145,28 @@ extension SchedulerWorker {
     for answer in producer.drainAnswers() {
       if let problem = answer.problem {
         switch answer.tag {
-        case .request(let slot, round) where answer.refused?.isOfSize == true,
-          .activity(let slot, round, _, _) where answer.refused?.isOfSize == true:
+        case .request(let slot, round, _) where answer.refused?.isOfSize == true,
+          .activity(let slot, round, _, _, _) where answer.refused?.isOfSize == true:
           _ = bury(slot, problem)
         case let tag: if answer.refused?.isOfSize != true || !cut(tag) { fail(problem) }
         }
         continue
       }
       switch answer.tag {
-      case .request(let slot, round):
+      case .request(let slot, round, let reach):
         lateness.recorder.record(wall - machine.due(slot), in: 0)
         counters.add(.released)
+        if let reach { count(reach) }
         machine.released(slot)
       case .tombstone(let slot, round): machine.ended(slot)
       case .buried(let slot, round, let letter): buried(slot, in: letter)
-      case .activity(let slot, round, let request, let json):
-        _ = json.withUnsafeBytes { release(slot, machine.entry(slot).key, request, $0) }
+      case .activity(let slot, round, let request, let json, let reach):
+        _ = json.withUnsafeBytes { release(slot, machine.entry(slot).key, request, $0, reach) }
       case .restored(let source, let epoch, let offset):
         member.completed(source, epoch: epoch, offset)
       case .campaign(let tag): campaigns.acknowledged(tag)
-      case .deadLetter(let repair, let epoch, _):
+      case .deadLetter(let repair, let epoch, let letter):
+        noteUnreadable(letter, of: repair.source.partition, repair.offset)
         if epoch == member.epoch { owed.repairs.append(repair) }
       case .again(let partition, let key, let round):
         wroteAgain(key, of: partition, to: answer.partition, round: round)

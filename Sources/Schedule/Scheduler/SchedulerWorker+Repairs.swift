@@ -62,17 +62,22 @@ extension SchedulerWorker {
     return false
   }
 
-  /// Kafka has the dead letter: counted here, as a letter without room is written anew from its entry.
+  /// Kafka has the dead letter of an entry. What is left is the entry's tombstone, as of a released one.
   func buried(_ slot: Int, in letter: OutgoingLetter) {
-    counters.add(.unreadable)
     let entry = machine.entry(slot)
+    noteUnreadable(letter, of: entry.partition, entry.row.offset)
+    machine.released(slot)
+  }
+
+  /// Kafka has a dead letter: counted here, as one that it does not get is written anew, perhaps by another process.
+  func noteUnreadable(_ letter: OutgoingLetter, of partition: Int32, _ offset: Int64) {
+    counters.add(.unreadable)
     context.log(
       SchedulerLog.recordUnreadable,
       [
-        "partition": "\(entry.partition)", "offset": "\(entry.row.offset)",
+        "partition": "\(partition)", "offset": "\(offset)",
         "problem": DeadLetter(letter.headers).detail,
       ])
-    _ = end(slot)
   }
 
   private func bury(_ slot: Int, in letter: OutgoingLetter) -> Bool {

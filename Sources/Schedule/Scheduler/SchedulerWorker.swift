@@ -18,12 +18,14 @@ final class SchedulerWorker {
 
   /// The tag of a record in flight to Kafka.
   enum Tag {
-    case request(slot: Int, round: Int)
+    /// The request of an entry; `reach` if it is to users.
+    case request(slot: Int, round: Int, reach: RecipientResolver.Reach?)
     case tombstone(slot: Int, round: Int)
     /// The dead letter of a request; its tombstone follows.
     indirect case buried(slot: Int, round: Int, OutgoingLetter)
     /// The state of an activity; its request follows.
-    indirect case activity(slot: Int, round: Int, ScheduledRequest, [UInt8])
+    indirect case activity(
+      slot: Int, round: Int, ScheduledRequest, [UInt8], reach: RecipientResolver.Reach)
     /// The last state of an activity, for an update token that was registered late.
     case late
     case restored(Source, epoch: UInt32, Int64)

@@ -49,6 +49,26 @@ import Testing
     }
   }
 
+  @Test(arguments: [true, false])
+  func `a campaign that is done says how many tokens of its topic were gone`(_ isFixed: Bool) {
+    var machine = CampaignMachine(CampaignPlan(startAt: 0), CampaignProgress(), pageSize: 10)
+    machine.isFixed = isFixed
+    var pages = [10, 3]
+    while let action = machine.next(now: 1_000, .init()) {
+      switch action {
+      case .count: machine.counted(25)
+      case .read(_, let limit):
+        let count = pages.removeFirst()
+        _ = machine.read(count: count, last: "\(pages.count)", limit: limit, now: 1_000)
+      case .produce(let page): machine.produced(page: page)
+      case .save: machine.saved()
+      default: break
+      }
+    }
+    #expect(machine.progress.state == .done && machine.progress.addressed == 13)
+    #expect(machine.progress.reason?.hasPrefix("12 of its 25 ") == (isFixed ? true : nil))
+  }
+
   @Test func `a wave begins at its time, and a new owner goes on with it`() {
     let plan = CampaignPlan(startAt: 1_000, local: .init(time: 0, zone: "UTC"))
     var progress = CampaignProgress()

@@ -56,6 +56,21 @@ import Testing
     #expect(Self.request(written: 201).verdict(at: 21, over: row) == .store(anew))
   }
 
+  @Test func `of two cancellations both count, whichever comes last`() {
+    for times in [(200, 100), (100, 200)] as [(Int64, Int64)] {
+      var row: ScheduleRow?
+      for (offset, at) in [(20, times.0), (21, times.1)] as [(Int64, Int64)] {
+        let verdict = ScheduleChange.cancellation(at: at, identity: at).verdict(
+          at: offset, over: row)
+        guard case .store(let stored) = verdict else { return #expect(Bool(false)) }
+        row = stored
+      }
+      #expect(row?.offset == 21 && row?.due == 200 + ScheduleChange.cancellationKept)
+      #expect(row?.identity == times.1, "that of the record that stands last on the topic")
+      #expect(Self.request(written: 150).verdict(at: 22, over: row) == .restore)
+    }
+  }
+
   @Test func `a cancellation counts as of the canceller's clock, whatever that of its reader says`()
   {
     // The reader's clock is a second behind, and it reads the cancellation first.

@@ -74,6 +74,15 @@ public struct ScheduleRow: Equatable, Sendable {
 }
 
 extension ScheduleRow.Kind {
+  /// What counts after `known`: of two cancellations, which may come in another order than they were made, the later
+  /// time, and the longer one for which they are kept.
+  fileprivate func following(_ known: Self?) -> Self {
+    guard case .cancellation(let at, let keptUntil) = self,
+      case .cancellation(let earlier, let earlierUntil)? = known
+    else { return self }
+    return .cancellation(at: max(at, earlier), keptUntil: max(keptUntil, earlierUntil))
+  }
+
   /// A request with the time in its record again, if the clock by which it was written or read was ahead of `now` by more
   /// than the tolerance; nil for everything else.
   public func mended(due: Int64, now: Int64) -> Self? {
@@ -147,7 +156,7 @@ public enum ScheduleChange: Equatable, Sendable {
       return row.identity == identity ?? row.identity ? .remove : .restore
     case .unreadable: return row == nil ? .ignore : .restore
     case .value(let kind, let identity):
-      let new = ScheduleRow(offset: offset, identity: identity, kind: kind)
+      let new = ScheduleRow(offset: offset, identity: identity, kind: kind.following(row?.kind))
       if let row, new.isOlder(than: row) { return .restore }
       return .store(new)
     }

@@ -71,6 +71,8 @@ public struct CampaignMachine: Sendable {
   public var pace: Double?
   /// Whether the campaign may set its pace: its app has not reached the limit of paces.
   public var maySetPace = true
+  /// Whether the audience does not change after it was counted: the tokens of a topic.
+  public var isFixed = false
   private var ahead = CampaignAhead()
   private var pages = CampaignPages()
   private var record: Record
@@ -349,12 +351,20 @@ public struct CampaignMachine: Sendable {
   private mutating func settle(_ now: Int64) {
     guard let total = progress.total else { return }
     if hasReadAll {
-      guard let waves, waves.count > 1 else { return end(.done, now, nil) }
+      guard let waves, waves.count > 1 else { return end(.done, now, shortfall(total)) }
       enter(waves.dropFirst())
     }
     guard let trial = trialDevices(total), progress.addressed >= trial else { return }
     progress.trialEndedAt = now
     become(.trial)
+  }
+
+  /// Why fewer devices are addressed than were counted; nil if they are not, or the audience may have changed.
+  private func shortfall(_ total: Int) -> String? {
+    let gone = total - progress.addressed
+    guard isFixed, gone > 0 else { return nil }
+    return "\(gone) of its \(total) device tokens were gone from their topic before their turn:"
+      + " its retention.ms is shorter than the campaign took, or it was made anew"
   }
 
   private mutating func judge(_ now: Int64, _ evidence: CampaignEvidence) {

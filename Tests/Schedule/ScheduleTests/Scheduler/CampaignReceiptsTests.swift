@@ -49,6 +49,8 @@ import Testing
     known.partitions.withLock { $0 = 3 }
     expectEventually { counted(first) >= 21 && counted(second) >= 20 }
     #expect(counted(first) == 21 && counted(second) == 20)
+    let keys = [first.key, second.key]
+    expectEventually { keys.allSatisfy { receipts.current[$0]?.isCaughtUp == true } }
   }
 
   /// Retention may be shorter than the scheduler is behind.

@@ -134,6 +134,20 @@ extension CampaignTests {
     }
   }
 
+  @Test func `a control of an own campaign is kept however many others there are`() throws {
+    let campaign = try Self.campaign("sale")
+    var controls = CampaignControls(.standard)
+    let value = Array(#"{"cancelled":true,"at":\#(campaign.at),"by":"ann"}"#.utf8)
+    value.withUnsafeBytes { bytes in
+      for number in 0..<20_000 { controls.note("\(Self.key("\(number)"))", bytes) }
+      controls.note("\(campaign.key)", bytes)
+    }
+    #expect(controls.control(of: campaign) == nil)
+    // Without it, the scheduler would write it again each time that it has read it.
+    value.withUnsafeBytes { controls.note("\(campaign.key)", $0, isOwn: true) }
+    #expect(controls.control(of: campaign)?.cancelledBy == "ann")
+  }
+
   @Test func `paces that were cleared leave room for others`() throws {
     let campaign = try Self.campaign("sale")
     let rate = try #require(PaceRate("6/m"))

@@ -61,17 +61,32 @@ import Testing
     try worker.run()
   }
 
-  @Test func `what is in memory is released while the database is silent and a repair is owed`()
-    throws
-  {
+  @Test func `a database that lacks what it had taken ends the process`() throws {
     let fixture = try SchedulerFixture(partitions: 1)
     let (worker, context) = try worker(fixture)
+    worker.machine.begin([0, 1])
+    try worker.store.startOver(0)
+    try worker.store.setPosition(0, 6)
+    worker.positions = [0: 6, 2: 9]
+    let tick = MonotonicClock.milliseconds()
+    worker.lookAfterDatabase(tick)
+    #expect(worker.failure == nil, "partition 2 is another process's")
+    // The server that took over had not got the last transaction.
+    try worker.store.setPosition(0, 5)
+    worker.lookAfterDatabase(tick + ScheduleUpkeep.period)
+    #expect(worker.failure?.description.contains("offset 5 and had it up to 6") == true)
+    worker.machine.removeAll()
+    worker.failure = nil
+    context.signals.requestStop()
+    try worker.run()
+  }
 
-    // Partition 0 is read to its end, and one of its requests is due.
-    let now = WallClock.milliseconds()
-    let value = "S1\t\(now - 10)\t1000000000000\t\t\n{\"id\":\"x\"}"
+  /// Partition 0 is read to its end, and this request is due in memory.
+  private func load(
+    _ worker: SchedulerWorker, _ value: String, due now: Int64, key: ExactText = "a.b:production:x"
+  ) {
     let entry = ScheduledEntry(
-      key: "a.b:production:x",
+      key: key,
       row: ScheduleRow(
         offset: 1, identity: ScheduleRow.identity(of: value.utf8),
         kind: .request(due: now - 10, written: 5)), value: value)
@@ -82,6 +97,15 @@ import Testing
     worker.machine.loaded(0, [(entry.machineEntry(0), entry.bytes)], through: through, limit: limit)
     #expect(worker.machine.next(now: now) == .ask([0]))
     worker.machine.answered([0: 0])
+  }
+
+  @Test func `what is in memory is released while the database is silent and a repair is owed`()
+    throws
+  {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let (worker, context) = try worker(fixture)
+    let now = WallClock.milliseconds()
+    load(worker, "S1\t\(now - 10)\t1000000000000\t\t\n{\"id\":\"x\"}", due: now)
     let job = ScheduleJob(
       source: Source(topic: 0, partition: 0), offset: 5, key: "a.b:production:y".exact,
       change: .end(of: nil), value: "")
@@ -99,6 +123,75 @@ import Testing
       return worker.counters[.released] == 1
     }
     #expect(try fixture.readAll(fixture.names.requests).count == 1)
+    worker.machine.removeAll()
+    context.signals.requestStop()
+    try worker.run()
+  }
+
+  @Test func `a request to users is counted when Kafka has it, once`() throws {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let devices = try TokenStore(fixture.folder.file("a.db"), now: 1)
+    try devices.transaction { () throws(StoreError) in
+      let device = DeviceKey(token: SchedulerFixture.token, app: "a.b", environment: .production)
+      try devices.put(
+        device, DeviceState(presence: .registered(at: 1), details: DeviceDetails(user: "ann")))
+    }
+    try devices.setComplete(at: 1)
+    let (worker, context) = try worker(fixture)
+    let now = WallClock.milliseconds()
+    let json = #"{"app":"a.b","id":"x","user":"ann","payload":{"aps":{"alert":"x"}}}"#
+    load(worker, "S1\t\(now - 10)\t1000000000000\t\t\talert\t\t\tann\n\(json)", due: now)
+    let tick = MonotonicClock.milliseconds()
+    #expect(worker.act(tick) == 1 && worker.sendToUsers(tick))
+    #expect(worker.counters[.addressed] == 0 && worker.counters[.devicesAddressed] == 0)
+    expectEventually {
+      worker.drainAnswers()
+      return worker.counters[.released] == 1
+    }
+    #expect(worker.counters[.addressed] == 1 && worker.counters[.devicesAddressed] == 1)
+    worker.machine.removeAll()
+    context.signals.requestStop()
+    try worker.run()
+  }
+
+  @Test func `a record that cannot be read is counted when Kafka has its dead letter`() throws {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let (worker, context) = try worker(fixture)
+    let job = ScheduleJob(
+      source: Source(topic: 0, partition: 0), offset: 5, key: "nonsense".exact,
+      change: .unreadable, value: "")
+    let record = UnreadableRecord(
+      reason: .invalidSchedule, detail: "is nonsense", key: nil, value: [1])
+    worker.owed.letters = [(ScheduleRepair(job), worker.letter(record, from: 0, 5))]
+    #expect(worker.writeDeadLetters() && worker.counters[.unreadable] == 0)
+    expectEventually {
+      worker.drainAnswers()
+      return worker.counters[.unreadable] == 1
+    }
+    context.signals.requestStop()
+    try worker.run()
+  }
+
+  @Test func `a dead letter is written once though its entry's tombstone finds no room`() throws {
+    let fixture = try SchedulerFixture(partitions: 1)
+    let (worker, context) = try worker(fixture)
+    let now = WallClock.milliseconds()
+    load(worker, "nonsense", due: now)
+    #expect(worker.act(MonotonicClock.milliseconds()) == 1)
+    expectEventually {
+      worker.drainAnswers()
+      return worker.counters[.unreadable] == 1
+    }
+    var actions: [ScheduleMachine.Action] = []
+    for _ in 0..<3 {
+      guard let action = worker.machine.next(now: now) else { break }
+      actions.append(action)
+      // The producer's queue is full.
+      if case .end(let slot) = action { worker.machine.postponed(slot) }
+    }
+    #expect(actions.contains { if case .end = $0 { true } else { false } })
+    #expect(!actions.contains { if case .release = $0 { true } else { false } })
+    #expect(try fixture.readAll(fixture.names.deadLetters).count == 1)
     worker.machine.removeAll()
     context.signals.requestStop()
     try worker.run()

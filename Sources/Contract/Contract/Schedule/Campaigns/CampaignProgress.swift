@@ -83,7 +83,7 @@ public struct CampaignProgress: Equatable, Sendable {
   /// When the trial had been addressed, in milliseconds since the epoch.
   public var trialEndedAt: Int64?
   public var endedAt: Int64?
-  /// The reason why it stopped itself, or who cancelled it.
+  /// The reason why it stopped itself, who cancelled it, or why it is done without some of its devices.
   public var reason: String?
 
   public init() {}
