@@ -54,6 +54,8 @@ struct Workload: Sendable {
     case .paces(let paces):
       pushes.forgetLanes()
       slots = self.paces.update(paces, now: turn.now)
+      // Without a pace in force nobody looks again.
+      turn.set(.waitingForPace, self.paces.waiting)
     case .partitions(let totals): paces.update(totals, now: turn.now)
     case .devices(let news): devices.update(news, now: turn.now)
     }
