@@ -110,7 +110,8 @@ public enum SenderCounter: Int, MetricTable {
     case .handedBack:
       .counter(
         "martlet_sender_handed_back_total",
-        "Notifications of revoked partitions that were dropped unsent; the next owner sends them.")
+        "Notifications of revoked partitions that were dropped without an outcome, unsent or after a send that failed; the"
+          + " next owner sends them.")
     case .leftUnderWay:
       .counter(
         "martlet_sender_left_under_way_total", event: SenderLog.leftUnderWay,
