@@ -52,7 +52,7 @@ struct Workload: Sendable {
       if pauses.campaigns != self.pauses.campaigns { slots = paces.drain() }
       self.pauses = pauses
     case .paces(let paces):
-      pushes.forgetLanes()
+      pushes.forgetLanes { paces[$0] == nil }
       slots = self.paces.update(paces, now: turn.now)
       // Without a pace in force nobody looks again.
       turn.set(.waitingForPace, self.paces.waiting)

@@ -141,6 +141,28 @@ import Testing
     #expect(loop.requests.count - first <= 110, "\(loop.requests.count - first)")
   }
 
+  @Test func `while another pace changes no more of a lane is taken than may go`() {
+    let loop = ScriptedLoop()
+    loop.answer { _ in .hold }
+    loop.produce(0..<5_000, lane: .bulk)
+    for change in 1...20 {
+      loop.pace([(.lane("bulk"), "100/s"), (.group("app", .production, "x"), "\(change)/s")])
+      loop.run(milliseconds: 1_000)
+    }
+    #expect(loop.held <= 10, "\(loop.held)")
+    let first = loop.requests.count
+    loop.answer { _ in .accepted(after: 0) }
+    loop.answerHeld()
+    loop.run(milliseconds: 1_000)
+    #expect(loop.requests.count - first <= 110, "\(loop.requests.count - first)")
+    // A lane that had none for a while begins anew.
+    loop.pace([])
+    loop.pace([(.lane("bulk"), "100/s")])
+    let second = loop.count(.delivered)
+    loop.run(milliseconds: 2_000)
+    #expect((180...260).contains(loop.count(.delivered) - second))
+  }
+
   @Test func `a loop that owns a part of the partitions keeps that part, and none without any`() {
     let loop = fleet(1, of: 4)[0]
     loop.pace([(.lane("bulk"), "100/s"), (.group("app", .production, "x"), "8/s")])
