@@ -52,7 +52,20 @@ struct ProxyTunnel {
   /// - Returns: the bytes behind its answer, which belong to the tunnel; nil while the answer is not complete.
   mutating func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) -> [UInt8]? {
     answer += bytes
-    guard let end = endOfHead else {
+    var found: ProxyAnswer?
+    var end = 0
+    while found == nil, let next = endOfHead {
+      guard let head = ProxyAnswer(head: Array(answer[..<next])) else {
+        throw .proxy(.notHTTP(answer))
+      }
+      if head.isInterim {
+        answer.removeFirst(next)
+      } else {
+        found = head
+        end = next
+      }
+    }
+    guard let head = found else {
       // What is no HTTP may never have an empty line.
       let start = Array("HTTP/".utf8)
       guard answer.prefix(start.count).elementsEqual(start.prefix(answer.count)) else {
@@ -60,9 +73,6 @@ struct ProxyTunnel {
       }
       guard answer.count <= ProxyAnswer.limit else { throw .proxy(.endless) }
       return nil
-    }
-    guard let head = ProxyAnswer(head: Array(answer[..<end])) else {
-      throw .proxy(.notHTTP(answer))
     }
     guard head.opensTunnel else {
       throw .proxy(

@@ -95,6 +95,7 @@ final class SenderLoop {
       turn()
       turns.end(isExpecting: dispatcher.pushCount > 0 && !dispatcher.hasReady)
     }
+    publishCounts()
     context.status.end(heartbeat)
     publisher.close()
     reports.control.post(.ended)

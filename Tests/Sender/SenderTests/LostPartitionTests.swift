@@ -61,8 +61,11 @@ private func gateway(
     // Long enough for some commits: the record that the new assignment still works on stays open.
     #expect(try !eventually(withinMilliseconds: 1_500) { try rig.committed() != 2 })
     #expect(sender.counter("open_records") == 1)
+    let left = sender.counter("left_under_way")
+    #expect(left >= 2)
     #expect(sender.stopFast() == nil)
     #expect(try rig.committed() == 2)
+    #expect(sender.counter("left_under_way") == left + 1)
   }
 
   @Test

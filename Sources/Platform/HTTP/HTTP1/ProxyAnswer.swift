@@ -46,6 +46,9 @@ public struct ProxyAnswer: Equatable, Sendable {
 
   public var opensTunnel: Bool { (200..<300).contains(status) }
 
+  /// The answer itself follows (RFC 9110 §15.2).
+  public var isInterim: Bool { (100..<200).contains(status) && status != 101 }
+
   /// Status, words and account, for messages.
   var text: String {
     let line = reason.isEmpty ? "\(status)" : "\(status) \(reason)"

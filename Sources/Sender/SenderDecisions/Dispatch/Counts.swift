@@ -36,18 +36,18 @@ public enum SenderCounter: Int, MetricTable {
     case .returned:
       .counter(
         "martlet_sender_returned_total",
-        "Retries of notifications with a key (supersede) that were due and went back to their lane."
-      )
+        "Retries that were due and went back to their lane: of notifications with a key (supersede), and of those whose"
+          + " device has a pace.")
     case .returnedUnknown:
       .counter(
         "martlet_sender_returned_unknown_total",
-        "Those of them that are older than all that the sender knows of their partition, or came before it had read what it"
-          + " has to know, so that a newer one with the key may have been sent before.")
+        "Those with a key that are older than all that the sender knows of their partition, or came before it had read what"
+          + " it has to know, so that a newer one with the key may have been sent before.")
     case .diverted:
       .counter(
         "martlet_sender_diverted_total",
-        "Notifications moved to a retry topic unsent: over their share, without a credential, a throttled device, a paused app, or a pace."
-      )
+        "Notifications moved to a retry topic unsent: over their share, without a credential, a throttled or busy device, an"
+          + " app that is refused or paused, a paused campaign, or a pace.")
     case .pacedAside:
       .counter(
         "martlet_sender_paced_total",
@@ -110,7 +110,8 @@ public enum SenderCounter: Int, MetricTable {
     case .handedBack:
       .counter(
         "martlet_sender_handed_back_total",
-        "Notifications of revoked partitions that were dropped unsent; the next owner sends them.")
+        "Notifications of revoked partitions that were dropped without an outcome, unsent or after a send that failed;"
+          + " the next owner sends them.")
     case .leftUnderWay:
       .counter(
         "martlet_sender_left_under_way_total", event: SenderLog.leftUnderWay,

@@ -214,6 +214,15 @@ public struct PushState: Sendable {
     waitingSince = 0
   }
 
+  /// The reason with which it is moved to a retry topic for so many milliseconds: one that comes back before the time
+  /// that its device's pace has given it keeps that. Since when it waits for a credential stands in the same place.
+  ///
+  /// - Parameter wall: milliseconds since the epoch.
+  func parkReason(_ reason: ParkReason, for delay: Int64, wall: Int64) -> ParkReason {
+    guard hasReservation, life.attempts == 0, reason != .credential else { return reason }
+    return reservedAt - wall >= delay ? .devicePace : reason
+  }
+
   // MARK: Waiting for a credential
 
   /// It waits for one, from this time on unless it began to before.

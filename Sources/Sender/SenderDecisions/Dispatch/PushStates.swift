@@ -187,9 +187,13 @@ public struct PushStates: Sendable {
     return oldest
   }
 
-  /// No push counts for its lane's pace any more.
-  mutating func forgetLanes() {
-    for index in states.indices { states[index].count(forLane: false) }
+  /// The pushes of these lanes count for their lanes' paces no longer.
+  mutating func forgetLanes(where isForgotten: (Lane) -> Bool) {
+    for index in states.indices {
+      if let lane = states[index].life.sendClass.lane, isForgotten(lane) {
+        states[index].count(forLane: false)
+      }
+    }
   }
 
   /// The number that were created at this time (milliseconds since the epoch) or earlier.

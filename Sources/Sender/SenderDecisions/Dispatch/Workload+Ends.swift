@@ -36,6 +36,7 @@ extension Workload {
     if case .failure = reason { turn.count(.retried) } else { turn.count(.diverted) }
     if reason == .pace || reason == .devicePace { turn.count(.pacedAside) }
     leaveLane(slot, counts: true)
+    let reason = pushes[slot].parkReason(reason, for: tier.delay, wall: turn.wall)
     turn.append(.park(slot: slot, tier, reason))
     leave(slot)
   }

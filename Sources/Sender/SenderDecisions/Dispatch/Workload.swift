@@ -52,8 +52,10 @@ struct Workload: Sendable {
       if pauses.campaigns != self.pauses.campaigns { slots = paces.drain() }
       self.pauses = pauses
     case .paces(let paces):
-      pushes.forgetLanes()
+      pushes.forgetLanes { paces[$0] == nil }
       slots = self.paces.update(paces, now: turn.now)
+      // Without a pace in force nobody looks again.
+      turn.set(.waitingForPace, self.paces.waiting)
     case .partitions(let totals): paces.update(totals, now: turn.now)
     case .devices(let news): devices.update(news, now: turn.now)
     }

@@ -69,7 +69,9 @@ struct PaceKeeper: Sendable {
     let slots = drain()
     for place in ofLanes.indices {
       ofLanes[place] = paces.ofLanes[place].map {
-        LanePace(whole: $0.perMillisecond, bucket: PaceBucket(now: now))
+        LanePace(
+          whole: $0.perMillisecond, bucket: PaceBucket(now: now),
+          taken: oldLanes[place]?.taken ?? 0)
       }
       guard let new = ofLanes[place] else { continue }
       if let old = oldLanes[place], old.whole == new.whole {

@@ -20,4 +20,19 @@ import Testing
     }
     #expect(behind == [0x16, 0x0A, 0x0A])
   }
+
+  @Test(arguments: [1, 7, 200])
+  func `an interim answer is followed by the answer`(piece: Int) throws {
+    let interim = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+    let answer = Array((interim + "HTTP/1.1 200 OK\r\n\r\n").utf8)
+    var tunnel = ProxyTunnel(
+      ProxyRequest(host: "api.push.apple.com", port: 443, credentials: nil))
+    var behind: [UInt8]?
+    for start in stride(from: 0, to: answer.count, by: piece) {
+      #expect(behind == nil)
+      let part = Array(answer[start..<min(start + piece, answer.count)])
+      behind = try part.withUnsafeBytes { try tunnel.receive($0) }
+    }
+    #expect(behind == [])
+  }
 }

@@ -90,6 +90,22 @@ import Testing
     #expect(isKept(times(7, loop), 1, in: 60_000), "\(times(7, loop))")
   }
 
+  @Test func `what is moved for another reason and comes back before its device's time keeps that`()
+  {
+    let loop = loop("1/h")
+    produce(0..<2, to: 7, loop)
+    loop.run(milliseconds: 880_000, step: 100)
+    loop.pause(.app("app", .production))
+    loop.run(milliseconds: 60_000, step: 100)
+    #expect(loop.moves.count == 2)
+    loop.pause()
+    // A provider token is of use for less than an hour.
+    loop.publishToken()
+    loop.run(milliseconds: 2_800_000, step: 100)
+    #expect(loop.delivered(0..<2) && loop.counted(.returned) == 0)
+    #expect(isKept(times(7, loop), 1, in: 3_600_000), "\(times(7, loop))")
+  }
+
   @Test func `beside an app's pace a push keeps the time that its device's gave it`() {
     let loop = ScriptedLoop()
     loop.pace([(Self.subject, "1/m"), (.app("app", .production), "1/m")])

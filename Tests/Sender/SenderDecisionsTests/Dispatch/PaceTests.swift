@@ -141,6 +141,28 @@ import Testing
     #expect(loop.requests.count - first <= 110, "\(loop.requests.count - first)")
   }
 
+  @Test func `while another pace changes no more of a lane is taken than may go`() {
+    let loop = ScriptedLoop()
+    loop.answer { _ in .hold }
+    loop.produce(0..<5_000, lane: .bulk)
+    for change in 1...20 {
+      loop.pace([(.lane("bulk"), "100/s"), (.group("app", .production, "x"), "\(change)/s")])
+      loop.run(milliseconds: 1_000)
+    }
+    #expect(loop.held <= 10, "\(loop.held)")
+    let first = loop.requests.count
+    loop.answer { _ in .accepted(after: 0) }
+    loop.answerHeld()
+    loop.run(milliseconds: 1_000)
+    #expect(loop.requests.count - first <= 110, "\(loop.requests.count - first)")
+    // A lane that had none for a while begins anew.
+    loop.pace([])
+    loop.pace([(.lane("bulk"), "100/s")])
+    let second = loop.count(.delivered)
+    loop.run(milliseconds: 2_000)
+    #expect((180...260).contains(loop.count(.delivered) - second))
+  }
+
   @Test func `a loop that owns a part of the partitions keeps that part, and none without any`() {
     let loop = fleet(1, of: 4)[0]
     loop.pace([(.lane("bulk"), "100/s"), (.group("app", .production, "x"), "8/s")])
@@ -155,10 +177,10 @@ import Testing
     loop.pace([(.app("app", .production), "5/s")])
     loop.produce(0..<20, lane: .bulk)
     loop.run(milliseconds: 300)
-    #expect(loop.held > 10)
+    #expect(loop.held > 10 && loop.counted(.waitingForPace) > 10)
     loop.pace([])
     loop.run(milliseconds: 100)
-    #expect(loop.delivered(0..<20))
+    #expect(loop.delivered(0..<20) && loop.counted(.waitingForPace) == 0)
     loop.pace([(.app("app", .production), "5/s")])
     loop.produce(20..<40, lane: .bulk)
     loop.run(milliseconds: 300)
