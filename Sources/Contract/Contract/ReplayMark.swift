@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-/// The mark of a record created from a dead letter: the letter's `PARTITION/OFFSET` on the dead letters' topic. The
-/// record keeps it through retries, and its receipts contain it.
+/// The mark of a record created from a dead letter or a receipt: its `PARTITION/OFFSET` on its topic. The record keeps
+/// it through retries, and its receipts contain it.
 public enum ReplayMark {
   /// The most bytes of a mark: the largest partition and offset.
   public static let longest = 30
 
-  /// The mark for the dead letter at this position of its topic.
+  /// The mark for the dead letter or receipt at this position of its topic.
   public static func text(partition: Int32, offset: Int64) -> String { "\(partition)/\(offset)" }
 
   /// True if these bytes are a mark: digits, a slash, digits.

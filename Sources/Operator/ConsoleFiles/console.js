@@ -121,7 +121,8 @@ function flow(status) {
 }
 
 const outcomes = { delivered: 'delivered', rejected: 'rejected by APNs', expired: 'expired', suppressed: 'suppressed',
-  deduplicated: 'repeated, not sent', superseded: 'superseded by newer ones', dead_lettered: 'dead letters' };
+  deduplicated: 'repeated, not sent', superseded: 'superseded by newer ones', cancelled: 'cancelled with a campaign',
+  dead_lettered: 'dead letters' };
 const ingested = { suppressed: 'suppressed by ingest', rejected: 'dead letters of ingest' };
 
 function ended(status) {

@@ -74,6 +74,12 @@ enum KeysAPICommand: Command {
         if let problem = AppClaims.patternProblem(in: apps) {
           throw SettingErrors(setting, problem)
         }
+        // Of requests every app is checked, so the key would serve for none.
+        for app in apps where app != "*" {
+          guard (try? RequestRules.checkName(app.utf8.span, .app)) != nil else {
+            throw SettingErrors(setting, "\"\(app)\" is not a bundle id; commas separate them")
+          }
+        }
       }
     }
   }

@@ -24,8 +24,8 @@ enum TopicsCheckCommand: Command {
   static let name = "topics check"
   static let summary =
     "Compares the topics of a Kafka cluster with what martlet topics create creates: partitions, cleanup.policy,"
-    + " retention.ms, retention.bytes, max.message.bytes, delete.retention.ms and min.insync.replicas. Exits with status 1 if one is missing, differs"
-    + " or cannot be checked. Changes nothing."
+    + " retention.ms, retention.bytes, max.message.bytes, delete.retention.ms, min.compaction.lag.ms and"
+    + " min.insync.replicas. Exits with status 1 if one is missing, differs or cannot be checked. Changes nothing."
   static let table = SettingTable(declaredBy: Settings.self, kafkaProperties: true)
 
   static func run(_ settings: Settings, _ context: ServiceContext) throws(ServiceFailure) {

@@ -47,7 +47,10 @@ public struct Socket: ~Copyable, Sendable {
     if sharesPort { socket.set(SOL_SOCKET, SO_REUSEPORT, 1) }
     let fd = socket.fd
     guard address.withSockaddr({ bind(fd, $0, $1) }) == 0 else {
-      throw SystemError.last("cannot bind \(address)")
+      let code = errno
+      throw SystemError(
+        code: code, attempt: "cannot bind \(address)",
+        remedy: code == EADDRINUSE ? "stop what listens there, or choose another port" : nil)
     }
     guard listen(fd, backlog) == 0 else { throw SystemError.last("cannot listen on \(address)") }
     return socket

@@ -52,6 +52,10 @@ public enum KeysGenerateCommand: Command {
       where !ProviderTokenClaims.isIdentifier(id) {
         throw values.error(name, "must be ten capital letters and digits")
       }
+      // As the signer reads them.
+      if let problem = AppClaims.problem(in: apps, allowsStar: true) {
+        throw values.error("apps", problem)
+      }
       try checkApps(clientApps, values)
     }
   }

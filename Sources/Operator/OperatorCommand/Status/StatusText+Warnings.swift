@@ -94,12 +94,11 @@ extension StatusText {
     intake: 10.0, backlog: 60.0, answer: 5.0, clock: 60.0, webhook: 900.0
   )
 
-  /// Warnings about slow parts. A paused lane is expected to wait.
+  /// Warnings about slow parts. A paused lane is one, too: the pages do not say which lane it is.
   private static func slow(_ status: PipelineStatus) -> [String] {
     var lines: [String] = []
-    let isAnyLanePaused = status.paused.contains { $0.name == "lane" }
     for lane in status.backlogSeconds
-    where lane.name != "retries" && lane.value > slowLimits.backlog && !isAnyLanePaused {
+    where lane.name != "retries" && lane.value > slowLimits.backlog {
       lines.append(
         "! the oldest unfinished notification of the lane \(TerminalText.plain(lane.name)) is"
           + " \(duration(lane.value)) old")

@@ -174,7 +174,7 @@ struct TraceReader {
         "for \(tier) after \(attempts) attempt\(attempts == 1 ? "" : "s"): \(text(envelope.lastReason))"
     } else {
       let mark = carried(.replay)
-      let replay = mark.isEmpty ? "" : ", replay of dead letter \(mark)"
+      let replay = mark.isEmpty ? "" : ", \(replayed(mark))"
       detail = "\(text(envelope.pushTypeText)), priority \(envelope.priority)\(replay)"
     }
     let trace = carried(.traceParent)
@@ -185,6 +185,9 @@ struct TraceReader {
       token: envelope.target == .device ? token.lowercased() : nil,
       traceParent: trace.isEmpty ? nil : trace)
   }
+
+  /// A mark is a position of push.dead-letters or of push.receipts, and does not say of which.
+  private func replayed(_ mark: String) -> String { "replay of dead letter or receipt \(mark)" }
 
   /// The content of a JSON string.
   private func unescaped(_ text: String) -> String? {
@@ -206,7 +209,7 @@ struct TraceReader {
     }
     if let seconds = receipt.retryAfter { parts.append("retry-after \(seconds) s") }
     if let unique = receipt.uniqueID { parts.append("apns-unique-id \(unique)") }
-    if let replay = receipt.replay { parts.append("replay of dead letter \(replay)") }
+    if let replay = receipt.replay { parts.append(replayed(replay)) }
     if let detail = receipt.detail { parts.append(detail) }
     return TraceHop(
       kind: .outcome, at: receipt.at, place: place, detail: parts.joined(separator: ", "),

@@ -28,10 +28,11 @@ extension File {
       guard access(parent(of: path), W_OK | X_OK) == 0 else { throw .last("cannot make \(path)") }
       return
     }
-    guard access(path, mode) == 0 else { throw .last(problem) }
+    // First: nobody, not even root, may search what is no folder.
     guard try isFolder(path) == isWanted else {
       throw SystemError(code: isWanted ? ENOTDIR : EISDIR, attempt: problem)
     }
+    guard access(path, mode) == 0 else { throw .last(problem) }
   }
 
   private static func isFolder(_ path: String) throws(SystemError) -> Bool {

@@ -5,6 +5,9 @@ import EventLoop
 import Glibc
 import LabCommand
 import Records
+import ServiceKit
+import Settings
+import TestSupport
 import Testing
 
 @Suite struct KeyFolderTests {
@@ -105,5 +108,15 @@ import Testing
       #expect(try FileExposure("\(folder.path)/client-com.example.app.p12").mode & 0o077 == 0)
       #expect(try FileExposure("\(folder.path)/client-com.example.app-key.pem").mode & 0o077 == 0)
     }
+  }
+
+  @Test func `apps that the signer refuses are not written`() throws {
+    for apps in ["a.b a.c", "a.*", "*,a.b"] {
+      let error = #expect(throws: SettingErrors.self) {
+        _ = try KeysGenerateCommand.settings(KeysGenerateCommand.values(["keys", "--apps", apps]))
+      }
+      #expect(error?.errors.first?.setting == "apps", "\(apps)")
+    }
+    _ = try KeysGenerateCommand.settings(KeysGenerateCommand.values(["keys", "--apps", "a.b,a.c"]))
   }
 }

@@ -84,6 +84,16 @@ import Testing
     _ = try KeysAPICommand.settings(KeysAPICommand.values(["shop", "--apps", "*", "--read", "*"]))
   }
 
+  @Test func `apps that no request can be of are refused`() throws {
+    for flag in ["--apps", "--read"] {
+      let error = #expect(throws: SettingErrors.self) {
+        _ = try KeysAPICommand.settings(KeysAPICommand.values(["shop", flag, "a.b a.c"]))
+      }
+      #expect(error?.errors.first?.problem.hasPrefix("\"a.b a.c\" is not a bundle id") == true)
+      _ = try KeysAPICommand.settings(KeysAPICommand.values(["shop", flag, "a.b, a.c"]))
+    }
+  }
+
   @Test func `a file keeps its mode, owner and link`() throws {
     let (file, link) = (folder.file("keys.json"), folder.file("link.json"))
     try File.write(file, Array("[]".utf8), mode: 0o640)

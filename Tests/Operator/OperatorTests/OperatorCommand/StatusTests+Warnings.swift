@@ -50,6 +50,20 @@ extension StatusTests {
     }
   }
 
+  @Test func `a pause of one lane hides no backlog of another`() throws {
+    let page = """
+      martlet_sender_paused{kind="lane"} 1
+      martlet_sender_backlog_seconds{lane="transactional"} 240
+      martlet_sender_backlog_seconds{lane="bulk"} 0
+      """
+    let status = PipelineStatus([try reading("sender", page)], before: [], seconds: 1, wall: 0)
+    #expect(
+      StatusText.warnings(status) == [
+        "! paused: 1 lane; martlet pause lists them",
+        "! the oldest unfinished notification of the lane transactional is 4 min old",
+      ])
+  }
+
   private func headline(_ text: String, _ others: [ProcessReading] = []) throws -> Headline {
     PipelineStatus([try reading("sender", text)] + others, before: [], seconds: 1, wall: 0).headline
   }

@@ -208,6 +208,22 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(isAsked)
   }
 
+  @Test func `what is replayed may be a receipt`() {
+    let line =
+      #"{"outcome":"rejected","apns_id":"\#(first)","app":"a.b","environment":"production","#
+      + #""token":"\#(token)","lane":"transactional","replay":"3/0","#
+      + #""created":1795000000000,"at":1795000000045}"#
+    var hops: [TraceHop] = []
+    Array(line.utf8).withUnsafeBytes { bytes in
+      let record = ShownRecord(
+        partition: 0, offset: 0, timestamp: 1, key: UnsafeRawBufferPointer(start: nil, count: 0),
+        value: bytes)
+      TraceReader().read(
+        record, of: "receipts", .receipts, TraceSubject(.id(first.exact)), to: &hops)
+    }
+    #expect(hops.map(\.detail) == ["rejected, replay of dead letter or receipt 3/0"])
+  }
+
   @Test func `a device is found by the beginning of its token alone, in either case`() {
     func kinds(_ content: TraceReader.Content, _ key: String, _ value: String = "{}")
       -> [TraceHop.Kind]

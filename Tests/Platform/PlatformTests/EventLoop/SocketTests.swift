@@ -61,6 +61,7 @@ import Testing
       Issue.record("a third listener without sharing must be refused")
     } catch {
       #expect(error.code == EADDRINUSE)
+      #expect(error.remedy == "stop what listens there, or choose another port")
     }
   }
 

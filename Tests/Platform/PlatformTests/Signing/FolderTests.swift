@@ -19,4 +19,13 @@ import Testing
     #expect(File.names(in: folder.path) == ["kept"])
     #expect(File.names(in: tree) == [])
   }
+
+  @Test func `a file in a folder's place is named as the problem`() throws {
+    let folder = TemporaryFolder()
+    let file = folder.file("file")
+    try File.write(file, [1])
+    let error = #expect(throws: SystemError.self) { try File.checkFolder(file) }
+    #expect(error?.code == ENOTDIR)
+    try File.checkFolder(folder.path)
+  }
 }

@@ -24,7 +24,7 @@ HEALTHY = {
     "requests_per_second": 812, "ingest_per_second": {"accepted": 790, "suppressed": 21, "rejected": 1},
     "ingest_total": {"accepted": 90_000, "suppressed": 2_411, "rejected": 17}, "requests_oldest_seconds": 0.004,
     "outcomes_per_second": {"delivered": 780, "rejected": 9, "expired": 0},
-    "outcomes_total": {"delivered": 88_123, "rejected": 1_204, "expired": 3, "dead_lettered": 2},
+    "outcomes_total": {"delivered": 88_123, "rejected": 1_204, "expired": 3, "cancelled": 41, "dead_lettered": 2},
     "reasons_total": {"Unregistered": 1_100, "BadDeviceToken": 104}, "retries_per_second": {"retry_topic": 0},
     "in_flight": 31, "waiting": 0, "backlog_seconds": {"transactional": 0.02, "bulk": 0.3, "retries": 0},
     "unread_records": {}, "connections": {"ready": 4}, "destinations": {"working": 2}, "blocked": [],
@@ -57,7 +57,8 @@ LONG = "com.example." + "a-name-without-a-blank-" * 8
 
 # Name: the document, the headline, and texts that the page must show.
 STATES = {
-    "well": (status(), "Ready", ["delivered 780/s", "failed 9/s", "2,411", "suppressed by ingest", "17"]),
+    "well": (status(), "Ready", ["delivered 780/s", "failed 9/s", "2,411", "suppressed by ingest", "17",
+                                 "cancelled with a campaign"]),
     "waiting pushes": (status(waiting=1, in_flight=4711), "Ready", ["1 waiting", "4,711 in flight"]),
     "many waiting pushes": (
         status(state="degraded", waiting=8412, warnings=["the oldest unfinished notification is 3 min old"]),
