@@ -38,9 +38,11 @@ public final class GroupFigures: MetricSource {
       }
     }
 
-    /// The same, if it is still assigned.
+    /// The same of what is still assigned.
     func heldOfAssigned(now: UInt64) -> Held? {
-      longestHeld(now: now).flatMap { assigned.contains($0.partition) ? $0 : nil }
+      var state = self
+      state.transactions.keep(Set(assigned))
+      return state.longestHeld(now: now)
     }
   }
 

@@ -71,6 +71,25 @@ import Testing
     #expect(figures.noAnswer(8_000) == nil)
   }
 
+  @Test func `a transaction stays open when the partition of an older one is given away`() {
+    let (one, two) = (
+      TopicPartition(topic: "t", partition: 0), TopicPartition(topic: "t", partition: 1)
+    )
+    figures.join("g", topics: ["t"])
+    figures.assigned([one, two])
+    func look(_ stable: [TopicPartition: Int64], _ now: UInt64) -> GroupFigures.Held? {
+      figures.take(
+        stable.mapValues { PartitionLag(records: 0, end: $0) }, of: [one, two], [one: 90, two: 90],
+        now)
+    }
+    #expect(look([one: 10, two: 90], 1_000)?.partition == one)
+    #expect(look([one: 10, two: 20], 2_000)?.partition == one)
+    figures.assigned([two])
+    let held = GroupFigures.Held(partition: two, offset: 20, milliseconds: 3_000)
+    #expect(look([one: 10, two: 20], 5_000) == held)
+    #expect(figures.noAnswer(5_000) == held)
+  }
+
   /// Whoever waits for it to come to 0 must not be shown what was true an hour ago.
   @Test func `a lag that is not known is not shown`() {
     let (one, two) = (
