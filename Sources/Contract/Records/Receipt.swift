@@ -79,7 +79,7 @@ public struct Receipt: Equatable, Sendable {
     addressed = try fields.optionalInteger("addressed", upTo: Int64(RequestRules.maximumTokens))
   }
 
-  /// `PARTITION/OFFSET` of the dead letter that was replayed.
+  /// `PARTITION/OFFSET` of the dead letter or receipt that was replayed.
   public var replay: String? { carried[.replay] }
   /// The `traceparent` header of the request.
   public var traceParent: String? { carried[.traceParent] }
