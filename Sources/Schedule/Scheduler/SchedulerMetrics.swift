@@ -117,8 +117,8 @@ public enum SchedulerMetrics: Int, MetricTable {
         "martlet_scheduler_campaign_state", .gauge, labels: Self.own + ["state", "reason"],
         bound: "100",
         "1 for each campaign of this process's partitions that is not over, or ended within the hour, with its state, and why"
-          + " it has stopped itself, who cancelled it, or how many tokens it is done without. At most 100;"
-          + " so also those that follow.")
+          + " it has stopped itself, who cancelled it, or why it is done without some of its devices. At most 100; so"
+          + " also those that follow.")
     case .campaignAudience:
       .sampled(
         "martlet_scheduler_campaign_audience", .gauge, labels: Self.own, bound: "100",

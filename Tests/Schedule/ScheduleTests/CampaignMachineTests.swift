@@ -67,6 +67,9 @@ import Testing
     }
     #expect(machine.progress.state == .done && machine.progress.addressed == 13)
     #expect(machine.progress.reason?.hasPrefix("12 of its 25 ") == (isFixed ? true : nil))
+    for cause in ["retention.ms", "retention.bytes", "compacted", "made anew"] {
+      #expect(machine.progress.reason?.contains(cause) == (isFixed ? true : nil))
+    }
   }
 
   @Test func `a wave begins at its time, and a new owner goes on with it`() {

@@ -11,7 +11,7 @@ struct CampaignStatus: Sendable, Equatable {
   var isPaused = false
   /// A note for its author, or what it waits for.
   var note = ""
-  /// The reason why it stopped, or who cancelled it; empty while it runs.
+  /// The reason why it stopped, who cancelled it, or why it is done without some of its devices; else empty.
   var reason = ""
   var addressed = 0.0
   /// The number of devices in the audience; nil before it is counted.

@@ -364,7 +364,8 @@ public struct CampaignMachine: Sendable {
     let gone = total - progress.addressed
     guard isFixed, gone > 0 else { return nil }
     return "\(gone) of its \(total) device tokens were gone from their topic before their turn:"
-      + " its retention.ms is shorter than the campaign took, or it was made anew"
+      + " its retention.ms or retention.bytes does not keep them for that long, it is compacted, or it"
+      + " was made anew"
   }
 
   private mutating func judge(_ now: Int64, _ evidence: CampaignEvidence) {

@@ -116,7 +116,7 @@ import Testing
       _ = try TokenStore(fixture.folder.file("none/b.db"), now: 1)
     }
     #expect(!isDone && worker.failure == nil)
-    #expect(worker.act(tick) == 1)
+    #expect(worker.act(tick) > 0)
     #expect(!worker.machine.isIdle && worker.owed.repairs.count == 1)
     expectEventually {
       worker.drainAnswers()
@@ -142,7 +142,7 @@ import Testing
     let json = #"{"app":"a.b","id":"x","user":"ann","payload":{"aps":{"alert":"x"}}}"#
     load(worker, "S1\t\(now - 10)\t1000000000000\t\t\talert\t\t\tann\n\(json)", due: now)
     let tick = MonotonicClock.milliseconds()
-    #expect(worker.act(tick) == 1 && worker.sendToUsers(tick))
+    #expect(worker.act(tick) > 0 && worker.sendToUsers(tick))
     #expect(worker.counters[.addressed] == 0 && worker.counters[.devicesAddressed] == 0)
     expectEventually {
       worker.drainAnswers()
@@ -177,7 +177,7 @@ import Testing
     let (worker, context) = try worker(fixture)
     let now = WallClock.milliseconds()
     load(worker, "nonsense", due: now)
-    #expect(worker.act(MonotonicClock.milliseconds()) == 1)
+    #expect(worker.act(MonotonicClock.milliseconds()) > 0)
     expectEventually {
       worker.drainAnswers()
       return worker.counters[.unreadable] == 1
