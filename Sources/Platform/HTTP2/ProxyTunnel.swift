@@ -52,33 +52,26 @@ struct ProxyTunnel {
   /// - Returns: the bytes behind its answer, which belong to the tunnel; nil while the answer is not complete.
   mutating func receive(_ bytes: UnsafeRawBufferPointer) throws(ConnectionFailure) -> [UInt8]? {
     answer += bytes
-    var found: ProxyAnswer?
-    var end = 0
-    while found == nil, let next = endOfHead {
-      guard let head = ProxyAnswer(head: Array(answer[..<next])) else {
+    while let end = endOfHead {
+      guard let head = ProxyAnswer(head: Array(answer[..<end])) else {
         throw .proxy(.notHTTP(answer))
       }
-      if head.isInterim {
-        answer.removeFirst(next)
-      } else {
-        found = head
-        end = next
+      guard head.isInterim else {
+        guard head.opensTunnel else {
+          throw .proxy(
+            ProxyFailure(head, target: request.target, hasCredentials: request.hasCredentials))
+        }
+        return Array(answer[end...])
       }
+      answer.removeFirst(end)
     }
-    guard let head = found else {
-      // What is no HTTP may never have an empty line.
-      let start = Array("HTTP/".utf8)
-      guard answer.prefix(start.count).elementsEqual(start.prefix(answer.count)) else {
-        throw .proxy(.notHTTP(answer))
-      }
-      guard answer.count <= ProxyAnswer.limit else { throw .proxy(.endless) }
-      return nil
+    // What is no HTTP may never have an empty line.
+    let start = Array("HTTP/".utf8)
+    guard answer.prefix(start.count).elementsEqual(start.prefix(answer.count)) else {
+      throw .proxy(.notHTTP(answer))
     }
-    guard head.opensTunnel else {
-      throw .proxy(
-        ProxyFailure(head, target: request.target, hasCredentials: request.hasCredentials))
-    }
-    return Array(answer[end...])
+    guard answer.count <= ProxyAnswer.limit else { throw .proxy(.endless) }
+    return nil
   }
 
   /// The proxy closed the connection instead of answering.

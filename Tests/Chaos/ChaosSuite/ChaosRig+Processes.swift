@@ -70,13 +70,16 @@ extension ChaosRig {
   }
 
   func occurrences(_ name: String, _ event: some LogTable) -> Int {
-    logText(name).split(separator: "\n").count { $0.contains(event.rawValue) }
+    lines(of: name, event).count
+  }
+
+  private func lines(of name: String, _ event: some LogTable) -> [Substring] {
+    logText(name).split(separator: "\n").filter { $0.contains(event.rawValue) }
   }
 
   /// The pushes whose answers did not come while a sender had their partitions, as the senders say.
   var leftUnderWay: Int {
-    let lines = allSenders.flatMap { logText($0).split(separator: "\n") }
-    return lines.filter { $0.contains(SenderLog.leftUnderWay.rawValue) }.reduce(0) {
+    allSenders.flatMap { lines(of: $0, SenderLog.leftUnderWay) }.reduce(0) {
       $0 + ($1.split(separator: "pushes=").last.flatMap { Int($0) } ?? 0)
     }
   }

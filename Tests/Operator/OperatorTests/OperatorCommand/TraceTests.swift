@@ -184,6 +184,18 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     #expect(TraceText.lines(none)[0] == "\(first): no outcome yet")
   }
 
+  /// What the reader makes of a line of receipts.
+  private func hops(of line: String, _ subject: TraceSubject) -> [TraceHop] {
+    var hops: [TraceHop] = []
+    Array(line.utf8).withUnsafeBytes { bytes in
+      let record = ShownRecord(
+        partition: 0, offset: 0, timestamp: 1, key: UnsafeRawBufferPointer(start: nil, count: 0),
+        value: bytes)
+      TraceReader().read(record, of: "receipts", .receipts, subject, to: &hops)
+    }
+    return hops
+  }
+
   @Test func `an id is found however its caller has escaped it`() {
     let subject = TraceSubject(.id("order/ü"))
     for id in ["order/ü", #"order\/\u00fc"#, #"order/\u00FC"#] {
@@ -191,14 +203,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         #"{"outcome":"delivered","apns_id":"\#(first)","id":"\#(id)","app":"com.example.app","#
         + #""environment":"production","token":"\#(token)","lane":"transactional","#
         + #""created":1795000000000,"at":1795000000045}"#
-      var hops: [TraceHop] = []
-      Array(line.utf8).withUnsafeBytes { bytes in
-        let record = ShownRecord(
-          partition: 0, offset: 0, timestamp: 1, key: UnsafeRawBufferPointer(start: nil, count: 0),
-          value: bytes)
-        TraceReader().read(record, of: "receipts", .receipts, subject, to: &hops)
-      }
-      #expect(hops.first?.requestID?.text == "order/ü", "\(id)")
+      #expect(hops(of: line, subject).first?.requestID?.text == "order/ü", "\(id)")
     }
     var asking = TraceSubject(.id(first.exact))
     asking.note(hop(.queued, 1, first, request: "order/ü"))
@@ -213,14 +218,7 @@ private let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
       #"{"outcome":"rejected","apns_id":"\#(first)","app":"a.b","environment":"production","#
       + #""token":"\#(token)","lane":"transactional","replay":"3/0","#
       + #""created":1795000000000,"at":1795000000045}"#
-    var hops: [TraceHop] = []
-    Array(line.utf8).withUnsafeBytes { bytes in
-      let record = ShownRecord(
-        partition: 0, offset: 0, timestamp: 1, key: UnsafeRawBufferPointer(start: nil, count: 0),
-        value: bytes)
-      TraceReader().read(
-        record, of: "receipts", .receipts, TraceSubject(.id(first.exact)), to: &hops)
-    }
+    let hops = self.hops(of: line, TraceSubject(.id(first.exact)))
     #expect(hops.map(\.detail) == ["rejected, replay of dead letter or receipt 3/0"])
   }
 
